@@ -1,0 +1,259 @@
+#include "arrays.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "sowreap/error.hpp"
+
+namespace sowreap::python {
+namespace {
+
+static_assert(sizeof(npy_intp) == sizeof(std::int64_t), "arrays are described by 64-bit sizes");
+
+struct SmallName {
+  std::string_view name;
+  Dtype dtype;
+};
+
+constexpr SmallName ml_dtypes_names[] = {
+    {"bfloat16", Dtype::bfloat16},
+    {"float8_e3m4", Dtype::float8_e3m4},
+    {"float8_e4m3", Dtype::float8_e4m3},
+    {"float8_e4m3b11fnuz", Dtype::float8_e4m3b11fnuz},
+    {"float8_e4m3fn", Dtype::float8_e4m3fn},
+    {"float8_e4m3fnuz", Dtype::float8_e4m3fnuz},
+    {"float8_e5m2", Dtype::float8_e5m2},
+    {"float8_e5m2fnuz", Dtype::float8_e5m2fnuz},
+    {"float8_e8m0fnu", Dtype::float8_e8m0fnu},
+    {"float6_e2m3fn", Dtype::float6_e2m3fn},
+    {"float6_e3m2fn", Dtype::float6_e3m2fn},
+    {"float4_e2m1fn", Dtype::float4_e2m1fn},
+    {"int2", Dtype::int2},
+    {"uint2", Dtype::uint2},
+    {"int4", Dtype::int4},
+    {"uint4", Dtype::uint4},
+};
+
+// A dtype that a package has registered: one of ml_dtypes by its name, otherwise bytes.
+Dtype find_registered(PyArray_Descr* descr) {
+  const nb::handle scalar(reinterpret_cast<PyObject*>(descr->typeobj));
+  const auto module = nb::cast<std::string>(nb::str(scalar.attr("__module__")));
+  if (module.rfind("ml_dtypes", 0) != 0) return Dtype::opaque;
+  const auto name = nb::cast<std::string>(nb::str(scalar.attr("__name__")));
+  for (const SmallName& known : ml_dtypes_names) {
+    if (known.name == name) return known.dtype;
+  }
+  return Dtype::opaque;
+}
+
+Dtype registered(PyArray_Descr* descr) {
+  static std::atomic<int> found[64];  // by type number; 0: not asked yet
+  const int slot = descr->type_num - NPY_USERDEF;
+  if (slot >= 64) return find_registered(descr);
+  int known = found[slot].load(std::memory_order_relaxed);
+  if (known == 0) {
+    known = 1 + static_cast<int>(find_registered(descr));
+    found[slot].store(known, std::memory_order_relaxed);
+  }
+  return static_cast<Dtype>(known - 1);
+}
+
+Dtype signed_of(std::size_t bytes) {
+  return bytes == 1 ? Dtype::int8 : bytes == 2 ? Dtype::int16 : bytes == 4 ? Dtype::int32 : Dtype::int64;
+}
+Dtype unsigned_of(std::size_t bytes) {
+  return bytes == 1 ? Dtype::uint8 : bytes == 2 ? Dtype::uint16 : bytes == 4 ? Dtype::uint32 : Dtype::uint64;
+}
+
+Dtype dtype_of(PyArray_Descr* descr) {
+  if (!PyArray_ISNBO(descr->byteorder)) return Dtype::opaque;
+  switch (descr->type_num) {
+    case NPY_BOOL: return Dtype::boolean;
+    case NPY_BYTE: return Dtype::int8;
+    case NPY_SHORT: return signed_of(sizeof(npy_short));
+    case NPY_INT: return signed_of(sizeof(npy_int));
+    case NPY_LONG: return signed_of(sizeof(npy_long));
+    case NPY_LONGLONG: return signed_of(sizeof(npy_longlong));
+    case NPY_UBYTE: return Dtype::uint8;
+    case NPY_USHORT: return unsigned_of(sizeof(npy_ushort));
+    case NPY_UINT: return unsigned_of(sizeof(npy_uint));
+    case NPY_ULONG: return unsigned_of(sizeof(npy_ulong));
+    case NPY_ULONGLONG: return unsigned_of(sizeof(npy_ulonglong));
+    case NPY_HALF: return Dtype::float16;
+    case NPY_FLOAT: return Dtype::float32;
+    case NPY_DOUBLE: return Dtype::float64;
+    case NPY_LONGDOUBLE: return Dtype::longdouble;
+    case NPY_CFLOAT: return Dtype::complex64;
+    case NPY_CDOUBLE: return Dtype::complex128;
+    case NPY_CLONGDOUBLE: return Dtype::clongdouble;
+    default: return descr->type_num >= NPY_USERDEF && descr->type_num < NPY_VSTRING ? registered(descr) : Dtype::opaque;
+  }
+}
+
+View view_of(PyArrayObject* array) {
+  View view;
+  view.bytes = PyArray_BYTES(array);
+  view.rank = PyArray_NDIM(array);
+  view.shape = reinterpret_cast<const std::int64_t*>(PyArray_DIMS(array));
+  view.strides = reinterpret_cast<const std::int64_t*>(PyArray_STRIDES(array));
+  view.dtype = dtype_of(PyArray_DESCR(array));
+  view.item = PyArray_ITEMSIZE(array);
+  return view;
+}
+
+nb::object helper(const char* name) { return nb::module_::import_("sowreap._arrays").attr(name); }
+
+std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
+
+// Whether two positions can be one place in memory. Enough, not exact: dimensions sorted by stride, each must step over
+// all that lies within the smaller ones.
+bool may_overlap_itself(const View& v) {
+  int order[max_rank];
+  int count = 0;
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.shape[d] == 0) return false;
+    if (v.shape[d] == 1) continue;
+    int at = count++;
+    for (; at > 0 && magnitude(v.strides[order[at - 1]]) > magnitude(v.strides[d]); --at) order[at] = order[at - 1];
+    order[at] = d;
+  }
+  std::int64_t reach = v.item;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t step = magnitude(v.strides[order[i]]);
+    if (step < reach) return true;
+    reach += (v.shape[order[i]] - 1) * step;
+  }
+  return false;
+}
+
+struct Extent {
+  const char *begin, *end;
+};
+
+Extent extent_of(const View& v) {
+  Extent e{v.bytes, v.bytes + v.item};
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.shape[d] == 0) return {v.bytes, v.bytes};
+    const std::int64_t reach = (v.shape[d] - 1) * v.strides[d];
+    (reach < 0 ? e.begin : e.end) += reach;
+  }
+  return e;
+}
+
+bool extents_meet(const View& a, const View& b) {
+  const Extent x = extent_of(a), y = extent_of(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+
+bool is_same_memory(const View& a, const View& b) {
+  if (a.bytes != b.bytes || a.rank != b.rank) return false;
+  for (int d = 0; d < a.rank; ++d) {
+    if (a.shape[d] != b.shape[d] || (a.shape[d] > 1 && a.strides[d] != b.strides[d])) return false;
+  }
+  return true;
+}
+
+bool same_shape(const View& v, const Shape& shape) {
+  if (v.rank != shape.rank) return false;
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.shape[d] != shape.sizes[d]) return false;
+  }
+  return true;
+}
+
+PyArrayObject* as_array(const nb::object& object) { return reinterpret_cast<PyArrayObject*>(object.ptr()); }
+
+std::string name_of(PyArray_Descr* descr) { return nb::cast<std::string>(nb::str(reinterpret_cast<PyObject*>(descr))); }
+
+}  // namespace
+
+Input::Input(const char* op, const char* name, nb::handle object, const Input* like) : name_(name) {
+  if (PyArray_CheckExact(object.ptr())) {
+    object_ = nb::borrow(object);
+  } else {
+    const nb::object dtype = like == nullptr ? nb::none() : nb::object(like->object_.attr("dtype"));
+    object_ = helper("as_array")(op, name, object, dtype);
+  }
+  view_ = view_of(array());
+}
+
+bool Input::is_text() const { return descr()->type_num == NPY_UNICODE || descr()->type_num == NPY_STRING; }
+
+bool Input::is_plain() const {
+  const int type = descr()->type_num;
+  const bool known = (type >= 0 && type < NPY_NTYPES_LEGACY) || (type >= NPY_USERDEF && type < NPY_VSTRING);
+  return known && !PyDataType_REFCHK(descr());
+}
+
+std::string Input::dtype_name() const { return name_of(descr()); }
+
+void Output::check(const char* op, const Shape& shape, const Input& data) const {
+  PyArrayObject* out = as_array(array_);
+  if (!same_shape(view_, shape)) {
+    throw Error(Fault::shape, op, "out",
+                "out has shape " + text_of(view_) + " but the result has shape " + text_of(shape) + ".");
+  }
+  if (!PyArray_EquivTypes(PyArray_DESCR(out), data.descr())) {
+    throw Error(Fault::dtype, op, "out",
+                "out has dtype " + name_of(PyArray_DESCR(out)) + " but the result has dtype " + data.dtype_name() + ".");
+  }
+  if (!PyArray_ISWRITEABLE(out)) {
+    throw Error(Fault::argument, op, "out", "out is read-only. Pass a writable array, such as out.copy().");
+  }
+  if (may_overlap_itself(view_)) {
+    throw Error(Fault::argument, op, "out",
+                "out has strides " + text_of(view_.strides, view_.rank) +
+                    " by which several of its items may share memory. Pass an array of its own.");
+  }
+}
+
+Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& data, const Input* base,
+               std::initializer_list<const Input*> inputs) {
+  if (out.is_none()) {
+    PyArray_Descr* descr = data.descr();
+    Py_INCREF(descr);
+    array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
+                                            reinterpret_cast<const npy_intp*>(shape.sizes), nullptr, nullptr, 0, nullptr));
+    if (!array_.is_valid()) nb::raise_python_error();
+    result_ = array_;
+    view_ = view_of(as_array(array_));
+    return;
+  }
+  given_ = true;
+  array_ = PyArray_CheckExact(out.ptr()) ? nb::borrow(out) : nb::object(helper("as_out")(op, out));
+  result_ = nb::borrow(out);
+  view_ = view_of(as_array(array_));
+  check(op, shape, data);
+  is_base_ = base != nullptr && is_same_memory(view_, base->view());
+  for (const Input* input : inputs) {
+    if (is_base_ && input == base) continue;
+    if (!extents_meet(view_, input->view())) continue;
+    if (nb::cast<bool>(helper("share_memory")(array_, input->object()))) {
+      throw Error(Fault::argument, op, "out",
+                  std::string("out shares memory with ") + input->name() +
+                      (base != nullptr ? std::string(" without being ") + base->name() + " itself" : "") +
+                      ". Pass another array, or none.");
+    }
+  }
+}
+
+std::int64_t integer(const char* op, const char* name, nb::handle value) {
+  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) {
+    PyErr_Clear();
+    throw Error(Fault::dtype, op, name,
+                std::string(name) + " must be an integer, not " + nb::cast<std::string>(nb::repr(value)) + ".");
+  }
+  int overflow = 0;
+  const long long result = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0) {
+    throw Error(Fault::argument, op, name,
+                std::string(name) + " = " + nb::cast<std::string>(nb::str(number)) + " is far out of range.");
+  }
+  return result;
+}
+
+}  // namespace sowreap::python

@@ -1,0 +1,58 @@
+// NumPy arrays in and out. No rule of an operator is here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "numpy.hpp"
+#include "sowreap/array_view.hpp"
+
+namespace sowreap::python {
+
+namespace nb = nanobind;
+
+// An argument as an array that lives as long as this object.
+class Input {
+ public:
+  // Anything but a plain ndarray goes through sowreap._arrays. `like`: the array whose dtype a list or scalar takes.
+  Input(const char* op, const char* name, nb::handle object, const Input* like = nullptr);
+
+  PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object_.ptr()); }
+  const nb::object& object() const { return object_; }
+  const View& view() const { return view_; }
+  const char* name() const { return name_; }
+  PyArray_Descr* descr() const { return PyArray_DESCR(array()); }
+
+  bool is_text() const;  // U or S: fixed width, padded with zeros
+  bool is_plain() const;  // an item is its bytes: no references, no storage elsewhere
+  std::string dtype_name() const;
+
+ private:
+  nb::object object_;
+  const char* name_;
+  View view_;
+};
+
+// The array that a call writes: a new one, or `out` after all its checks.
+class Output {
+ public:
+  // `inputs` are what `out` may not overlap, but for `base`, which it may be.
+  Output(const char* op, nb::handle out, const Shape& shape, const Input& data, const Input* base,
+         std::initializer_list<const Input*> inputs);
+
+  const View& view() const { return view_; }
+  bool given() const { return given_; }
+  bool is_base() const { return is_base_; }
+  nb::object result() const { return result_; }
+
+ private:
+  void check(const char* op, const Shape& shape, const Input& data) const;
+
+  nb::object array_, result_;
+  View view_;
+  bool given_ = false, is_base_ = false;
+};
+
+// A Python integer (or what turns into one) as an attribute.
+std::int64_t integer(const char* op, const char* name, nb::handle value);
+
+}  // namespace sowreap::python

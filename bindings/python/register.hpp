@@ -1,0 +1,10 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace sowreap::python {
+
+void register_errors();
+void register_functions(nanobind::module_& m);
+
+}  // namespace sowreap::python

@@ -1,0 +1,59 @@
+// Running a plan: checking its indices, choosing a form and a split over threads, calling the kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "sowreap/plan.hpp"
+#include "sowreap/reduction.hpp"
+
+namespace sowreap {
+
+// How the values of `indices` address data, for checks and messages.
+struct IndexRule {
+  const char* op;
+  const View* data;
+  const View* indices;
+  int axis;     // of data: the one that values address, or that the first component of a tuple addresses
+  bool tuples;  // the last axis of indices holds the components of tuples
+};
+
+// Throws Error at the first bad value in row-major order.
+void check_indices(const IndexRule& rule);
+
+struct Call {
+  Plan plan;
+  IndexRule rule;
+  Dtype dtype;           // of the data
+  Reduction reduction;   // none for gathers
+  const View* source;    // of a scatter into another array than data: data, to be copied first; otherwise null
+  const View* output;
+  bool visible;          // the caller can see the output: no byte of it changes before all indices are checked
+};
+
+// Bytes that the call reads and writes, roughly.
+double work_bytes(const Call& call);
+
+void execute(Call& call);
+
+// tensor_scatter: `update` is written along `axis` of the cache, from each batch row's write index on.
+struct CacheWrite {
+  const View* past_cache;
+  const View* update;
+  const View* write_indices;  // null: all zero
+  int axis;
+  bool circular;
+  const View* output;
+  bool in_place;  // output is past_cache itself
+};
+void execute(const CacheWrite& call);
+
+// Between arrays of one shape and item size that do not overlap.
+void copy(const View& from, const View& to);
+
+// The form and the split that `execute` would choose, as text.
+std::string explain(Call& call);
+
+// The instruction set in use: "baseline", "avx2" or "avx512".
+const char* instruction_set();
+
+}  // namespace sowreap

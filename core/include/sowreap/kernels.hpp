@@ -1,0 +1,69 @@
+// What the kernels, compiled once for each instruction set, are given. Everything is decided before.
+#pragma once
+
+#include <cstdint>
+
+#include "sowreap/plan.hpp"
+#include "sowreap/reduction.hpp"
+
+namespace sowreap {
+
+enum class Form : std::uint8_t {
+  slices,   // all items of an inner run share their index tuple; a run may be a single item
+  columns,  // each item of an inner run has its own index
+};
+
+struct Range {
+  std::int64_t begin, end;
+};
+
+// A part is one task of one thread: a box in (batch, free, picks, run), and the cells that it owns.
+struct Part {
+  Range batch;
+  Range free;
+  Range picks;
+  Range run;
+  Range owned;
+};
+
+struct Work {
+  const Plan* plan;  // collapsed
+  Form form;
+  Dtype dtype;
+  Reduction reduction;
+  const std::uint8_t* table;  // of the formats of at most eight bits
+  // The lanes of the plan, by what they are to the form:
+  int batch_count, free_count;
+  Loop batch[2 * max_rank];  // index tuples of their own
+  Loop free[2 * max_rank];   // slices: index tuples are shared
+  Loop run;                  // the innermost one; extent 1 where there is none
+  bool prefetch;             // the addressed array is larger than the cache
+  // slices, scatters: a part applies the cells in its range `owned` alone. A cell is counted in steps of the
+  // axis, or in bytes where index tuples have other than one component.
+  bool owners;
+  // columns: a part packs its block of columns into a buffer of its own, and a scatter writes it back from there.
+  // The block is read from `source`, which has the strides of the addressed array.
+  bool packed;
+  const char* source;
+};
+
+// Index tuples that are resolved at once; also the most columns that a part of the columns form may have.
+inline constexpr std::int64_t chunk = 1024;
+
+struct Kernels {
+  // False: a value of indices was out of range, and the output is not to be used.
+  using Run = bool (*)(const Work&, const Part&, char* buffer);
+  Run (*select)(const Work&);
+  // Whether `count` values are all in [-length, length - 1].
+  bool (*in_range)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count,
+                   std::int64_t length);
+  const char* name;
+};
+
+extern const Kernels kernels_baseline;
+#if defined(SOWREAP_X86)
+extern const Kernels kernels_avx2;
+extern const Kernels kernels_avx512;
+#endif
+
+}  // namespace sowreap

@@ -1,0 +1,129 @@
+// One functor for each reduction: the rules of NaN, signed zero, overflow and bool are here and nowhere else.
+//
+// This header is compiled once for every instruction set (see kernels.cpp), so it lives in that namespace
+// and calls nothing that could be shared between them by the linker.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "sowreap/half.hpp"
+#include "sowreap/isa.hpp"
+
+namespace sowreap {
+
+enum class Reduction : std::uint8_t { none, add, mul, min, max };
+
+inline namespace SOWREAP_ISA {
+
+// Integers wrap: the sum is formed in the unsigned type, where overflow is defined. Types shorter than
+// int go through 32 bits, since uint16 * uint16 would be promoted to a signed int that can overflow.
+template <class T>
+struct wide_unsigned;
+template <>
+struct wide_unsigned<std::uint8_t> {
+  using type = std::uint32_t;
+};
+template <>
+struct wide_unsigned<std::uint16_t> {
+  using type = std::uint32_t;
+};
+template <>
+struct wide_unsigned<std::uint32_t> {
+  using type = std::uint32_t;
+};
+template <>
+struct wide_unsigned<std::uint64_t> {
+  using type = std::uint64_t;
+};
+
+template <class T>
+struct AddInteger {
+  using wide = typename wide_unsigned<T>::type;
+  T operator()(T a, T b) const { return static_cast<T>(static_cast<wide>(a) + b); }
+};
+template <class T>
+struct MulInteger {
+  using wide = typename wide_unsigned<T>::type;
+  T operator()(T a, T b) const { return static_cast<T>(static_cast<wide>(a) * b); }
+};
+// Of equal values the first stays. Written as a choice between values, not a branch.
+template <class T>
+struct MinInteger {
+  T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <class T>
+struct MaxInteger {
+  T operator()(T a, T b) const { return b > a ? b : a; }
+};
+
+template <class T>
+struct AddFloat {
+  T operator()(T a, T b) const { return a + b; }
+};
+template <class T>
+struct MulFloat {
+  T operator()(T a, T b) const { return a * b; }
+};
+// NaN on either side gives NaN; -0.0 and 0.0 are equal, so the first stays. The tests are joined by `|`
+// because `||` would be a branch.
+template <class T>
+struct MinFloat {
+  T operator()(T a, T b) const { return (b < a) | (b != b) ? b : a; }
+};
+template <class T>
+struct MaxFloat {
+  T operator()(T a, T b) const { return (b > a) | (b != b) ? b : a; }
+};
+
+// Half formats are computed in float and rounded after each update. A float has more than twice the bits
+// of a half plus two, so rounding twice gives the correctly rounded sum and product.
+template <class Half, template <class> class F>
+struct ThroughFloat {
+  Half operator()(Half a, Half b) const {
+    return Half::from_float(F<float>{}(a.to_float(), b.to_float()));
+  }
+};
+// min and max choose one of the two, bits and all.
+template <class Half>
+struct MinHalf {
+  Half operator()(Half a, Half b) const {
+    const float x = a.to_float(), y = b.to_float();
+    return (y < x) | (y != y) ? b : a;
+  }
+};
+template <class Half>
+struct MaxHalf {
+  Half operator()(Half a, Half b) const {
+    const float x = a.to_float(), y = b.to_float();
+    return (y > x) | (y != y) ? b : a;
+  }
+};
+
+template <class T>
+struct Complex {
+  T re, im;
+};
+template <class T>
+struct AddComplex {
+  Complex<T> operator()(Complex<T> a, Complex<T> b) const { return {a.re + b.re, a.im + b.im}; }
+};
+template <class T>
+struct MulComplex {
+  Complex<T> operator()(Complex<T> a, Complex<T> b) const {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+};
+
+// NumPy's bool is a byte; any byte but 0 is true.
+struct Or {
+  std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return (a | b) != 0; }
+};
+struct And {
+  std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const {
+    return static_cast<std::uint8_t>((a != 0) & (b != 0));
+  }
+};
+
+}  // namespace SOWREAP_ISA
+}  // namespace sowreap

@@ -1,0 +1,27 @@
+// A pool of threads shared by all calls of the process.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace sowreap {
+
+int thread_count();              // what the next call may use
+void set_thread_count(int n);    // n >= 1
+
+// Calls task(context, part, worker) for each part in [0, parts) on up to `threads` threads, this one included,
+// and returns when all are done. `worker` is in [0, threads). A task must not throw. When the pool serves
+// another call already, this thread does all parts itself.
+void run_parallel(std::int64_t parts, int threads, void (*task)(void*, std::int64_t, int), void* context);
+
+template <class Task>
+void run_parallel(std::int64_t parts, int threads, Task&& task) {
+  run_parallel(
+      parts, threads,
+      [](void* context, std::int64_t part, int worker) {
+        (*static_cast<std::remove_reference_t<Task>*>(context))(part, worker);
+      },
+      &task);
+}
+
+}  // namespace sowreap

@@ -1,0 +1,172 @@
+// Indices that are out of range: finding the first one, and saying so.
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "sowreap/error.hpp"
+#include "sowreap/execute.hpp"
+#include "sowreap/machine.hpp"
+#include "sowreap/threads.hpp"
+#include "sowreap/walk.hpp"
+
+namespace sowreap {
+namespace {
+
+using std::int64_t;
+
+constexpr int64_t parallel_values = 1 << 18;
+
+template <class T>
+std::string decimal(const char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return std::to_string(value);
+}
+
+std::string decimal(Dtype dtype, const char* at) {
+  switch (dtype) {
+    case Dtype::int8: return decimal<std::int8_t>(at);
+    case Dtype::int16: return decimal<std::int16_t>(at);
+    case Dtype::int32: return decimal<std::int32_t>(at);
+    case Dtype::uint8: return decimal<std::uint8_t>(at);
+    case Dtype::uint16: return decimal<std::uint16_t>(at);
+    case Dtype::uint32: return decimal<std::uint32_t>(at);
+    case Dtype::uint64: return decimal<std::uint64_t>(at);
+    default: return decimal<int64_t>(at);
+  }
+}
+
+// All values that address one axis: the dimensions of `indices`, without the last one if that holds components, and
+// without repetition by a stride of 0.
+struct Values {
+  Plan loops;  // lanes; `addressed` is the stride in indices
+  const char* first;
+  int64_t length;  // of the axis
+
+  Values(const IndexRule& rule, int component) {
+    const View& indices = *rule.indices;
+    const int rank = indices.rank - (rule.tuples ? 1 : 0);
+    first = indices.bytes + (rule.tuples ? component * indices.strides[rank] : 0);
+    length = rule.data->shape[rule.axis + component];
+    for (int d = 0; d < rank; ++d) {
+      const int64_t extent = indices.shape[d];
+      if (extent == 0 || indices.strides[d] != 0) {
+        loops.lanes[loops.lane_count++] = {extent, indices.strides[d], 0, 0};
+      }
+    }
+    loops.scatter = true;
+  }
+};
+
+bool all_in_range(const IndexRule& rule, int component) {
+  Values values(rule, component);
+  if (values.loops.lane_total() == 0) return true;
+  collapse(values.loops);
+  Loop inner{1, 0, 0, 0};
+  if (values.loops.lane_count > 0) inner = values.loops.lanes[--values.loops.lane_count];
+  const int64_t rows = values.loops.lane_total();
+  const auto in_range = [&](const char* at, int64_t n) {
+    return kernels().in_range(rule.indices->dtype, at, inner.addressed, n, values.length);
+  };
+  std::atomic<bool> good{true};
+  const int threads = rows * inner.extent < parallel_values ? 1 : thread_count();
+  const int64_t pieces = rows < threads ? threads : 1;  // of a row
+  const int64_t groups = rows < threads ? rows : threads;
+  run_parallel(groups * pieces, threads, [&](int64_t part, int) {
+    const int64_t group = part / pieces, piece = part % pieces;
+    const int64_t begin = inner.extent * piece / pieces, end = inner.extent * (piece + 1) / pieces;
+    Walk row(values.loops.lanes, values.loops.lane_count, rows * group / groups);
+    for (int64_t r = rows * group / groups; r < rows * (group + 1) / groups; ++r, row.next()) {
+      if (!good.load(std::memory_order_relaxed)) return;
+      if (!in_range(values.first + row.addressed + begin * inner.addressed, end - begin)) good.store(false);
+    }
+  });
+  return good.load();
+}
+
+int component_count(const IndexRule& rule) {
+  return rule.tuples ? static_cast<int>(rule.indices->shape[rule.indices->rank - 1]) : 1;
+}
+
+[[noreturn]] void report(const IndexRule& rule, const std::vector<int64_t>& position, const char* tuple, int component) {
+  const View& indices = *rule.indices;
+  const int64_t step = rule.tuples ? indices.strides[indices.rank - 1] : 0;
+  const std::string value = decimal(indices.dtype, tuple + component * step);
+  const int axis = rule.axis + component;
+  const int64_t length = rule.data->shape[axis];
+  std::string text = "indices";
+  if (!position.empty()) {
+    text += "[";
+    for (std::size_t d = 0; d < position.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(position[d]);
+    text += "]";
+  }
+  text += " = ";
+  if (rule.tuples) {
+    text += "[";
+    for (int j = 0; j < component_count(rule); ++j) {
+      text += (j == 0 ? "" : ", ") + decimal(indices.dtype, tuple + j * step);
+    }
+    text += "] is out of range in component " + std::to_string(component) + ": " + value;
+  } else {
+    text += value + " is out of range: it";
+  }
+  text += length == 0 ? " cannot index axis " + std::to_string(axis) + " of data, which has length 0"
+                      : " is not in [" + std::to_string(-length) + ", " + std::to_string(length - 1) + "] for axis " +
+                            std::to_string(axis) + " of data";
+  text += "; data has shape " + text_of(*rule.data) + ", indices " + text_of(indices) + ". Correct the entry.";
+  Error error(Fault::index, rule.op, "indices", text);
+  error.position = position;
+  if (rule.tuples) error.position.push_back(component);
+  error.value = value;
+  error.axis = axis;
+  error.length = length;
+  throw error;
+}
+
+// Throws at the first bad value in row-major order. A dimension of stride 0 shows its first position alone.
+void find_first(const IndexRule& rule) {
+  const View& indices = *rule.indices;
+  const int rank = indices.rank - (rule.tuples ? 1 : 0);
+  Loop loops[max_rank];
+  for (int d = 0; d < rank; ++d) {
+    loops[d] = {indices.strides[d] == 0 ? 1 : indices.shape[d], indices.strides[d], 0, 0};
+  }
+  const Loop inner = rank > 0 ? loops[rank - 1] : Loop{1, 0, 0, 0};
+  const int outer = rank > 0 ? rank - 1 : 0;
+  int64_t rows = 1;
+  for (int d = 0; d < outer; ++d) rows *= loops[d].extent;
+  const int components = component_count(rule);
+  const int64_t step = rule.tuples ? indices.strides[rank] : 0;
+  const auto bad = [&](const char* at, int64_t n, int j) {
+    return !kernels().in_range(indices.dtype, at + j * step, inner.addressed, n, rule.data->shape[rule.axis + j]);
+  };
+  Walk row(loops, outer, 0);
+  for (int64_t r = 0; r < rows; ++r, row.next()) {
+    const char* start = indices.bytes + row.addressed;
+    bool good = true;
+    for (int j = 0; j < components; ++j) good &= !bad(start, inner.extent, j);
+    for (int64_t i = 0; !good && i < inner.extent; ++i) {
+      const char* tuple = start + i * inner.addressed;
+      for (int j = 0; j < components; ++j) {
+        if (!bad(tuple, 1, j)) continue;
+        std::vector<int64_t> position(static_cast<std::size_t>(rank));
+        for (int64_t d = outer - 1, rest = r; d >= 0; --d) {
+          position[static_cast<std::size_t>(d)] = rest % loops[d].extent;
+          rest /= loops[d].extent;
+        }
+        if (rank > 0) position.back() = i;
+        report(rule, position, tuple, j);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_indices(const IndexRule& rule) {
+  for (int j = 0; j < component_count(rule); ++j) {
+    if (!all_in_range(rule, j)) return find_first(rule);
+  }
+}
+
+}  // namespace sowreap

@@ -1,0 +1,340 @@
+#include "sowreap/execute.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+
+#include "sowreap/error.hpp"
+#include "sowreap/kernels.hpp"
+#include "sowreap/machine.hpp"
+#include "sowreap/small_float.hpp"
+#include "sowreap/threads.hpp"
+
+namespace sowreap {
+namespace {
+
+using std::int64_t;
+
+// ---- limits that decide ---------------------------------------------------------------------------------------------
+
+constexpr double parallel_bytes = 512 << 10;  // a call below stays on its thread: waking another costs 5 to 50 us
+constexpr int64_t parts_per_thread = 4;       // parts differ in cost
+constexpr int64_t split_row_bytes = 512;      // a slice is split among threads into pieces of at least this
+constexpr int64_t split_picks = 256;
+constexpr int64_t owner_picks = 16384;        // fewer are not worth a second look at every index
+constexpr int64_t cache_line = 64;
+
+int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+int64_t total(const Loop* loops, int count) {
+  int64_t n = 1;
+  for (int i = 0; i < count; ++i) n *= loops[i].extent;
+  return n;
+}
+
+int64_t item_count(const View& v) {
+  int64_t n = 1;
+  for (int d = 0; d < v.rank; ++d) n *= v.shape[d];
+  return n;
+}
+
+// ---- form -----------------------------------------------------------------------------------------------------------
+
+// How far apart neighbours along the picks lie, in both arrays together.
+int64_t pick_distance(const Plan& plan) {
+  int64_t axis = 0;
+  for (int a = 0; a < plan.axis_count; ++a) {
+    const int64_t stride = magnitude(plan.axes[a].stride);
+    if (a == 0 || stride < axis) axis = stride;
+  }
+  return axis + magnitude(plan.picks[plan.pick_count - 1].other);
+}
+
+// Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes slices if its index
+// tuples are shared, columns if it has its own.
+void choose_form(Work& work) {
+  const Plan& plan = *work.plan;
+  int lanes = plan.lane_count;
+  work.form = Form::slices;
+  work.run = {1, 0, 0, 0};
+  if (lanes > 0) {
+    const Loop& inner = plan.lanes[lanes - 1];
+    const bool closer = plan.pick_total() == 1 || magnitude(inner.addressed) + magnitude(inner.other) < pick_distance(plan);
+    const bool own = inner.index != 0;
+    if (closer && (!own || (plan.pick_count == 1 && plan.axis_count == 1))) {
+      work.form = own ? Form::columns : Form::slices;
+      work.run = inner;
+      --lanes;
+    }
+  }
+  work.batch_count = work.free_count = 0;
+  for (int i = 0; i < lanes; ++i) {
+    if (plan.lanes[i].index != 0 || work.form == Form::columns) {
+      work.batch[work.batch_count++] = plan.lanes[i];
+    } else {
+      work.free[work.free_count++] = plan.lanes[i];
+    }
+  }
+}
+
+// ---- split ----------------------------------------------------------------------------------------------------------
+
+enum class Along { nothing, batch, free, picks, run, owners };
+
+struct Split {
+  Along along = Along::nothing;
+  int64_t parts = 1;      // of `along`
+  int64_t block = 0;      // columns: width of a block
+  int64_t blocks = 1;     // columns: how many there are
+  Range cells{0, 0};      // owners: what is divided among them
+};
+
+// Where the cells of a scatter can lie, in the unit of kernels (Work::owners).
+Range cell_range(const Plan& plan) {
+  if (plan.axis_count == 1) return {0, plan.axes[0].length};
+  Range range{0, 1};
+  for (int a = 0; a < plan.axis_count; ++a) {
+    const int64_t reach = (plan.axes[a].length - 1) * plan.axes[a].stride;
+    (reach < 0 ? range.begin : range.end) += reach;
+  }
+  return range;
+}
+
+Split split_slices(const Work& work, int threads) {
+  const Plan& plan = *work.plan;
+  const int64_t batch = total(work.batch, work.batch_count), free = total(work.free, work.free_count);
+  const int64_t picks = plan.pick_total();
+  const int64_t rows = work.run.extent * plan.item / split_row_bytes;
+  const int64_t want = threads * parts_per_thread;
+  Split split;
+  const auto use = [&](Along along, int64_t pieces, int64_t parts) {
+    if (split.along == Along::nothing && pieces >= threads) {
+      split.along = along;
+      split.parts = std::min(pieces, parts);
+    }
+  };
+  // Several parts a thread if possible; otherwise at least one.
+  for (const int64_t enough : {want, static_cast<int64_t>(threads)}) {
+    if (batch >= enough) use(Along::batch, batch, want);
+    if (!plan.scatter && picks / split_picks >= enough) use(Along::picks, picks / split_picks, want);
+    if (free >= enough) use(Along::free, free, want);
+    if (rows >= enough) use(Along::run, rows, threads);
+  }
+  if (split.along == Along::nothing && plan.scatter && picks >= owner_picks && plan.axis_count > 0) {
+    split.cells = cell_range(plan);
+    use(Along::owners, split.cells.end - split.cells.begin, threads);
+  }
+  return split;
+}
+
+// A block of columns is packed when all of the axis fits the cache for at least a cache line's width, the slab as a whole
+// does not, and enough of it is used to pay for the packing.
+int64_t packed_width(const Work& work, bool whole) {
+  const Plan& plan = *work.plan;
+  const int64_t cells = plan.axes[0].length, item = plan.item;
+  if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes()) return 0;
+  if (!whole && plan.pick_total() * 2 < cells) return 0;
+  const int64_t line_items = std::max<int64_t>(cache_line / item, 1);
+  int64_t width = std::min(cache_bytes() / (cells * item), chunk / 4);
+  if (width < line_items) return 0;
+  width -= width % line_items;
+  return std::min(width, work.run.extent);
+}
+
+Split split_columns(Work& work, int threads, bool whole) {
+  const Plan& plan = *work.plan;
+  const int64_t columns = work.run.extent, batch = total(work.batch, work.batch_count);
+  Split split;
+  split.block = packed_width(work, whole);
+  work.packed = split.block > 0;
+  if (!work.packed) {
+    split.block = std::min(columns, chunk);
+    if (threads > 1 && batch * ((columns + split.block - 1) / split.block) < threads) {
+      if (!plan.scatter && plan.pick_total() >= threads) {
+        split.along = Along::picks;
+        split.parts = std::min<int64_t>(plan.pick_total(), threads * parts_per_thread);
+      } else {
+        split.block = std::min((columns + threads - 1) / threads, chunk);
+      }
+    }
+  }
+  split.blocks = (columns + split.block - 1) / split.block;
+  if (split.along == Along::nothing) {
+    split.along = Along::batch;
+    split.parts = std::clamp<int64_t>(threads * parts_per_thread / split.blocks, 1, std::max<int64_t>(batch, 1));
+  }
+  return split;
+}
+
+Range piece(Range all, int64_t part, int64_t parts) {
+  const int64_t n = all.end - all.begin;
+  const int64_t size = n / parts, rest = n % parts;  // the first `rest` pieces are one longer
+  const int64_t begin = all.begin + part * size + std::min(part, rest);
+  return {begin, begin + size + (part < rest ? 1 : 0)};
+}
+
+Part part_of(const Work& work, const Split& split, int64_t number) {
+  Part part{{0, total(work.batch, work.batch_count)},
+            {0, total(work.free, work.free_count)},
+            {0, work.plan->pick_total()},
+            {0, work.run.extent},
+            split.cells};
+  if (work.form == Form::columns) {
+    const int64_t block = number % split.blocks;
+    part.run = {block * split.block, std::min((block + 1) * split.block, work.run.extent)};
+    number /= split.blocks;
+  }
+  switch (split.along) {
+    case Along::nothing: break;
+    case Along::batch: part.batch = piece(part.batch, number, split.parts); break;
+    case Along::free: part.free = piece(part.free, number, split.parts); break;
+    case Along::picks: part.picks = piece(part.picks, number, split.parts); break;
+    case Along::run: part.run = piece(part.run, number, split.parts); break;
+    case Along::owners: part.owned = piece(split.cells, number, split.parts); break;
+  }
+  return part;
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+bool same_strides(const View& a, const View& b) {
+  for (int d = 0; d < a.rank; ++d) {
+    if (a.shape[d] != 1 && a.strides[d] != b.strides[d]) return false;
+  }
+  return true;
+}
+
+int threads_for(double bytes) { return bytes < parallel_bytes ? 1 : thread_count(); }
+
+void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction) {
+  collapse(plan);
+  work.plan = &plan;
+  work.dtype = dtype;
+  work.reduction = reduction;
+  work.table = reduction != Reduction::none && is_small(dtype) ? small_table(dtype, reduction) : nullptr;
+  work.owners = work.packed = false;
+  work.source = plan.addressed;
+  choose_form(work);
+  int64_t reach = 0;
+  for (int a = 0; a < plan.axis_count; ++a) reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
+  work.prefetch = reach > cache_bytes();
+}
+
+// False when a kernel met a bad index.
+bool run(const Work& work, const Split& split, int threads, char* buffers, int64_t buffer_bytes) {
+  const Kernels::Run kernel = kernels().select(work);
+  const int64_t parts = split.parts * (work.form == Form::columns ? split.blocks : 1);
+  if (parts == 1) return kernel(work, part_of(work, split, 0), buffers);
+  std::atomic<bool> good{true};
+  run_parallel(parts, threads, [&](int64_t part, int worker) {
+    if (!good.load(std::memory_order_relaxed)) return;
+    if (!kernel(work, part_of(work, split, part), buffers + worker * buffer_bytes)) good.store(false);
+  });
+  return good.load();
+}
+
+// Work and split of a call that has something to do. `whole` says that every item of the output of a scatter lies in some
+// column of its plan, so that packing them can stand for the copy of data.
+struct Prepared {
+  Work work;
+  Split split;
+  int threads;
+  std::unique_ptr<char[]> buffers;
+  int64_t buffer_bytes = 0;
+  bool copies;  // packing brings the data in
+};
+
+void prepare(Prepared& p, Call& call) {
+  p.threads = threads_for(work_bytes(call));
+  const int64_t axis = call.plan.axis_count == 1 ? call.plan.axes[0].length : 0;
+  prepare(p.work, call.plan, call.dtype, call.reduction);
+  p.copies = false;
+  if (p.work.form == Form::slices) {
+    p.split = split_slices(p.work, p.threads);
+    if (p.threads == 1) p.split = Split{};
+    p.work.owners = p.split.along == Along::owners;
+    return;
+  }
+  const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
+                     call.plan.lane_total() * axis == item_count(*call.output);
+  p.split = split_columns(p.work, p.threads, whole);
+  if (!p.work.packed) return;
+  p.buffer_bytes = p.split.block * axis * call.plan.item;
+  p.buffers.reset(new (std::nothrow) char[static_cast<std::size_t>(p.buffer_bytes * p.threads)]);
+  if (p.buffers == nullptr) throw std::bad_alloc();
+  p.copies = whole;
+  if (whole) p.work.source = call.source->bytes;
+}
+
+const char* text_of(Along along) {
+  switch (along) {
+    case Along::nothing: return "nothing";
+    case Along::batch: return "batches";
+    case Along::free: return "lanes";
+    case Along::picks: return "picks";
+    case Along::run: return "the inner run";
+    default: return "owners of cells";
+  }
+}
+
+}  // namespace
+
+double work_bytes(const Call& call) {
+  const double items = static_cast<double>(call.plan.lane_total()) * static_cast<double>(call.plan.pick_total());
+  double bytes = items * static_cast<double>(2 * call.plan.item);
+  bytes += 8.0 * static_cast<double>(item_count(*call.rule.indices));
+  if (call.source != nullptr) {
+    bytes += static_cast<double>(item_count(*call.output)) * static_cast<double>(2 * call.plan.item);
+  }
+  return bytes;
+}
+
+void execute(Call& call) {
+  const bool nothing = call.plan.lane_total() == 0 || call.plan.pick_total() == 0;
+  if (nothing || call.visible) check_indices(call.rule);
+  if (nothing) {
+    if (call.source != nullptr) copy(*call.source, *call.output);
+    return;
+  }
+  Prepared p;
+  prepare(p, call);
+  if (call.source != nullptr && !p.copies) copy(*call.source, *call.output);
+  if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
+  check_indices(call.rule);
+  throw Error(Fault::index, call.rule.op, "indices", "indices were changed by another thread during the call.");
+}
+
+void copy(const View& from, const View& to) {
+  Plan plan;
+  plan.addressed = from.bytes;
+  plan.other = to.bytes;
+  plan.item = from.item;
+  for (int d = 0; d < from.rank; ++d) {
+    if (from.shape[d] == 0) return;
+    plan.lanes[plan.lane_count++] = {from.shape[d], from.strides[d], 0, to.strides[d]};
+  }
+  const int threads = threads_for(2.0 * static_cast<double>(plan.lane_total()) * static_cast<double>(plan.item));
+  Work work;
+  prepare(work, plan, from.dtype, Reduction::none);
+  const Split split = threads == 1 ? Split{} : split_slices(work, threads);
+  run(work, split, threads, nullptr, 0);
+}
+
+std::string explain(Call& call) {
+  std::string text = describe(call.plan);
+  if (call.plan.lane_total() == 0 || call.plan.pick_total() == 0) return text + "nothing to move\n";
+  Prepared p;
+  prepare(p, call);
+  const bool columns = p.work.form == Form::columns;
+  text += columns ? "form: columns, " : "form: slices, ";
+  text += "inner run of " + std::to_string(p.work.run.extent) + "\n";
+  if (columns) {
+    text += std::to_string(p.split.blocks) + " blocks of " + std::to_string(p.split.block) + " columns" +
+            (p.work.packed ? ", packed" : "") + (p.copies ? " from data" : "") + "\n";
+  }
+  return text + "threads: " + std::to_string(p.threads) + ", split along " + text_of(p.split.along) + " in " +
+         std::to_string(p.split.parts) + "\n";
+}
+
+}  // namespace sowreap

@@ -1,0 +1,144 @@
+#include "sowreap/threads.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+namespace sowreap {
+namespace {
+
+using Task = void (*)(void*, std::int64_t, int);
+
+// One call at a time has the workers; others run on their own thread meanwhile. Workers take parts by a counter, so that
+// an uneven part holds up nobody.
+class Pool {
+ public:
+  // False when another call has the workers.
+  bool run(std::int64_t parts, int threads, Task task, void* context) {
+    std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
+    if (!turn.owns_lock()) return false;
+    {
+      std::lock_guard<std::mutex> lock(state_);
+      while (started_ < threads - 1 && start_worker()) {
+      }
+      task_ = task;
+      context_ = context;
+      parts_ = parts;
+      next_.store(0, std::memory_order_relaxed);
+      wanted_ = started_ < threads - 1 ? started_ : threads - 1;
+      busy_ = wanted_;
+      ++round_;
+    }
+    wake_.notify_all();
+    take_parts(task, context, parts, 0);
+    std::unique_lock<std::mutex> lock(state_);
+    done_.wait(lock, [this] { return busy_ == 0; });
+    return true;
+  }
+
+  void lock_for_fork() {
+    turn_.lock();
+    state_.lock();
+  }
+  void unlock_after_fork() {
+    state_.unlock();
+    turn_.unlock();
+  }
+
+ private:
+  // Without a further thread (a limit of the system) the call goes on with those that there are.
+  bool start_worker() {
+    try {
+      std::thread([this, number = started_ + 1, seen = round_] { work(number, seen); }).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    ++started_;
+    return true;
+  }
+
+  void take_parts(Task task, void* context, std::int64_t parts, int worker) {
+    for (;;) {
+      const std::int64_t part = next_.fetch_add(1, std::memory_order_relaxed);
+      if (part >= parts) return;
+      task(context, part, worker);
+    }
+  }
+
+  void work(int number, std::uint64_t seen) {
+    std::unique_lock<std::mutex> lock(state_);
+    for (;;) {
+      wake_.wait(lock, [&] { return round_ != seen; });
+      seen = round_;
+      if (number > wanted_) continue;
+      const Task task = task_;
+      void* context = context_;
+      const std::int64_t parts = parts_;
+      lock.unlock();
+      take_parts(task, context, parts, number);
+      lock.lock();
+      if (--busy_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex turn_;   // held by the call that has the workers
+  std::mutex state_;  // guards what follows
+  std::condition_variable wake_, done_;
+  std::atomic<std::int64_t> next_{0};
+  Task task_ = nullptr;
+  void* context_ = nullptr;
+  std::int64_t parts_ = 0;
+  std::uint64_t round_ = 0;
+  int started_ = 0, wanted_ = 0, busy_ = 0;
+};
+
+// Never destroyed: at the end of the process its threads may still wait in it.
+std::atomic<Pool*> pool{nullptr};
+
+#if !defined(_WIN32)
+// A child has the forking thread alone. It gets a new pool; the old one, whose threads are gone, is left behind.
+// The parent waits until no call has the workers, so the child finds no call half done.
+void before_fork() { pool.load()->lock_for_fork(); }
+void after_fork_in_parent() { pool.load()->unlock_after_fork(); }
+void after_fork_in_child() { pool.store(new Pool); }
+#endif
+
+Pool& the_pool() {
+  static const bool made = [] {
+    pool.store(new Pool);
+#if !defined(_WIN32)
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+#endif
+    return true;
+  }();
+  static_cast<void>(made);
+  return *pool.load();
+}
+
+int default_thread_count() {
+  const unsigned n = std::thread::hardware_concurrency();
+  return n == 0 ? 1 : static_cast<int>(n);
+}
+
+std::atomic<int> count{default_thread_count()};
+
+}  // namespace
+
+int thread_count() { return count.load(std::memory_order_relaxed); }
+
+void set_thread_count(int n) { count.store(n, std::memory_order_relaxed); }
+
+void run_parallel(std::int64_t parts, int threads, Task task, void* context) {
+  if (threads > parts) threads = static_cast<int>(parts);
+  if (threads > 1 && the_pool().run(parts, threads, task, context)) return;
+  for (std::int64_t part = 0; part < parts; ++part) task(context, part, 0);
+}
+
+}  // namespace sowreap

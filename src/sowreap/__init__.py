@@ -1,0 +1,43 @@
+"""Gather and scatter: exact, the same at any thread count, at the speed of memory.
+
+The seven operators of the ONNX standard as functions on arrays. Rules that hold for all of them are
+in ``docs/semantics.md``.
+"""
+
+from sowreap._errors import (
+    ArgumentError,
+    DtypeError,
+    OutOfRangeError,
+    ShapeError,
+    SowreapError,
+)
+from sowreap._ops import (
+    gather,
+    gather_elements,
+    gather_nd,
+    scatter,
+    scatter_elements,
+    scatter_nd,
+    tensor_scatter,
+)
+from sowreap._threads import get_num_threads, set_num_threads
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "DtypeError",
+    "OutOfRangeError",
+    "ShapeError",
+    "SowreapError",
+    "__version__",
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "get_num_threads",
+    "scatter",
+    "scatter_elements",
+    "scatter_nd",
+    "set_num_threads",
+    "tensor_scatter",
+]

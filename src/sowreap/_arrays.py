@@ -1,0 +1,96 @@
+"""What the extension module asks of Python when an argument is not a plain ``numpy.ndarray``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sowreap._errors import ArgumentError, DtypeError
+
+_OVERLAP_WORK = 100_000  # steps that the exact test of shared memory may take
+
+
+def as_array(operator: str, name: str, value: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    """`value` as an ndarray without a copy where it is one; `dtype` is what lists and scalars take."""
+    if isinstance(value, np.ndarray):
+        return _base_of(operator, name, value)
+    if value is None:
+        raise DtypeError(
+            f"{operator}: {name} is None; an array is needed.", operator=operator, argument=name
+        )
+    try:
+        array = np.asarray(value)
+        if not hasattr(value, "dtype") and array.dtype != dtype:
+            array = _converted(array, value, name, dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DtypeError(
+            f"{operator}: {name} cannot be read as an array: {error}.",
+            operator=operator,
+            argument=name,
+        ) from error
+    return array
+
+
+def _converted(
+    array: NDArray[Any], value: Any, name: str, dtype: np.dtype[Any] | None
+) -> NDArray[Any]:
+    """A list or scalar in the dtype it is meant for: none of its own was chosen by the caller."""
+    if dtype is None:
+        # An empty list becomes float64, which as indices nobody means.
+        return array.astype(np.int64) if array.size == 0 and name != "data" else array
+    integers = array.dtype.kind in "biu" and dtype.kind in "iu"
+    if integers or array.size == 0 or np.can_cast(array.dtype, dtype, "same_kind"):
+        return np.asarray(value, dtype=dtype)
+    return array
+
+
+def _base_of(operator: str, name: str, value: NDArray[Any]) -> NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise DtypeError(
+            f"{operator}: {name} is a masked array, whose mask would be lost. "
+            f"Pass {name}.filled() or {name}.data.",
+            operator=operator,
+            argument=name,
+        )
+    return value.view(np.ndarray)
+
+
+def as_out(operator: str, value: Any) -> NDArray[Any]:
+    """`out` as an ndarray of the same memory."""
+    if not isinstance(value, np.ndarray):
+        raise DtypeError(
+            f"{operator}: out must be a numpy.ndarray, not {type(value).__name__}.",
+            operator=operator,
+            argument="out",
+        )
+    return _base_of(operator, "out", value)
+
+
+def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
+    """Whether the two have a byte in common; True where finding out would take too long."""
+    try:
+        return np.shares_memory(out, array, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def check_result(operator: str, out: Any, result: NDArray[Any]) -> NDArray[Any]:
+    """`out` checked against a result that is already there, for items that hold references."""
+    target = as_out(operator, out)
+    if target.shape != result.shape or target.dtype != result.dtype:
+        kind = ArgumentError if target.dtype == result.dtype else DtypeError
+        raise kind(
+            f"{operator}: out has dtype {target.dtype} and shape {target.shape} but the result has "
+            f"dtype {result.dtype} and shape {result.shape}.",
+            operator=operator,
+            argument="out",
+        )
+    if not target.flags.writeable:
+        raise ArgumentError(
+            f"{operator}: out is read-only. Pass a writable array, such as out.copy().",
+            operator=operator,
+            argument="out",
+        )
+    return target
