@@ -62,34 +62,60 @@ Dtype registered(PyArray_Descr* descr) {
 }
 
 Dtype signed_of(std::size_t bytes) {
-  return bytes == 1 ? Dtype::int8 : bytes == 2 ? Dtype::int16 : bytes == 4 ? Dtype::int32 : Dtype::int64;
+  return bytes == 1   ? Dtype::int8
+         : bytes == 2 ? Dtype::int16
+         : bytes == 4 ? Dtype::int32
+                      : Dtype::int64;
 }
 Dtype unsigned_of(std::size_t bytes) {
-  return bytes == 1 ? Dtype::uint8 : bytes == 2 ? Dtype::uint16 : bytes == 4 ? Dtype::uint32 : Dtype::uint64;
+  return bytes == 1   ? Dtype::uint8
+         : bytes == 2 ? Dtype::uint16
+         : bytes == 4 ? Dtype::uint32
+                      : Dtype::uint64;
 }
 
 Dtype dtype_of(PyArray_Descr* descr) {
   if (!PyArray_ISNBO(descr->byteorder)) return Dtype::opaque;
   switch (descr->type_num) {
-    case NPY_BOOL: return Dtype::boolean;
-    case NPY_BYTE: return Dtype::int8;
-    case NPY_SHORT: return signed_of(sizeof(npy_short));
-    case NPY_INT: return signed_of(sizeof(npy_int));
-    case NPY_LONG: return signed_of(sizeof(npy_long));
-    case NPY_LONGLONG: return signed_of(sizeof(npy_longlong));
-    case NPY_UBYTE: return Dtype::uint8;
-    case NPY_USHORT: return unsigned_of(sizeof(npy_ushort));
-    case NPY_UINT: return unsigned_of(sizeof(npy_uint));
-    case NPY_ULONG: return unsigned_of(sizeof(npy_ulong));
-    case NPY_ULONGLONG: return unsigned_of(sizeof(npy_ulonglong));
-    case NPY_HALF: return Dtype::float16;
-    case NPY_FLOAT: return Dtype::float32;
-    case NPY_DOUBLE: return Dtype::float64;
-    case NPY_LONGDOUBLE: return Dtype::longdouble;
-    case NPY_CFLOAT: return Dtype::complex64;
-    case NPY_CDOUBLE: return Dtype::complex128;
-    case NPY_CLONGDOUBLE: return Dtype::clongdouble;
-    default: return descr->type_num >= NPY_USERDEF && descr->type_num < NPY_VSTRING ? registered(descr) : Dtype::opaque;
+    case NPY_BOOL:
+      return Dtype::boolean;
+    case NPY_BYTE:
+      return Dtype::int8;
+    case NPY_SHORT:
+      return signed_of(sizeof(npy_short));
+    case NPY_INT:
+      return signed_of(sizeof(npy_int));
+    case NPY_LONG:
+      return signed_of(sizeof(npy_long));
+    case NPY_LONGLONG:
+      return signed_of(sizeof(npy_longlong));
+    case NPY_UBYTE:
+      return Dtype::uint8;
+    case NPY_USHORT:
+      return unsigned_of(sizeof(npy_ushort));
+    case NPY_UINT:
+      return unsigned_of(sizeof(npy_uint));
+    case NPY_ULONG:
+      return unsigned_of(sizeof(npy_ulong));
+    case NPY_ULONGLONG:
+      return unsigned_of(sizeof(npy_ulonglong));
+    case NPY_HALF:
+      return Dtype::float16;
+    case NPY_FLOAT:
+      return Dtype::float32;
+    case NPY_DOUBLE:
+      return Dtype::float64;
+    case NPY_LONGDOUBLE:
+      return Dtype::longdouble;
+    case NPY_CFLOAT:
+      return Dtype::complex64;
+    case NPY_CDOUBLE:
+      return Dtype::complex128;
+    case NPY_CLONGDOUBLE:
+      return Dtype::clongdouble;
+    default:
+      return descr->type_num >= NPY_USERDEF && descr->type_num < NPY_VSTRING ? registered(descr)
+                                                                             : Dtype::opaque;
   }
 }
 
@@ -108,8 +134,8 @@ nb::object helper(const char* name) { return nb::module_::import_("sowreap._arra
 
 std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
 
-// Whether two positions can be one place in memory. Enough, not exact: dimensions sorted by stride, each must step over
-// all that lies within the smaller ones.
+// Whether two positions can be one place in memory. Enough, not exact: dimensions sorted by stride,
+// each must step over all that lies within the smaller ones.
 bool may_overlap_itself(const View& v) {
   int order[max_rank];
   int count = 0;
@@ -117,7 +143,8 @@ bool may_overlap_itself(const View& v) {
     if (v.shape[d] == 0) return false;
     if (v.shape[d] == 1) continue;
     int at = count++;
-    for (; at > 0 && magnitude(v.strides[order[at - 1]]) > magnitude(v.strides[d]); --at) order[at] = order[at - 1];
+    for (; at > 0 && magnitude(v.strides[order[at - 1]]) > magnitude(v.strides[d]); --at)
+      order[at] = order[at - 1];
     order[at] = d;
   }
   std::int64_t reach = v.item;
@@ -164,9 +191,13 @@ bool same_shape(const View& v, const Shape& shape) {
   return true;
 }
 
-PyArrayObject* as_array(const nb::object& object) { return reinterpret_cast<PyArrayObject*>(object.ptr()); }
+PyArrayObject* as_array(const nb::object& object) {
+  return reinterpret_cast<PyArrayObject*>(object.ptr());
+}
 
-std::string name_of(PyArray_Descr* descr) { return nb::cast<std::string>(nb::str(reinterpret_cast<PyObject*>(descr))); }
+std::string name_of(PyArray_Descr* descr) {
+  return nb::cast<std::string>(nb::str(reinterpret_cast<PyObject*>(descr)));
+}
 
 }  // namespace
 
@@ -180,11 +211,14 @@ Input::Input(const char* op, const char* name, nb::handle object, const Input* l
   view_ = view_of(array());
 }
 
-bool Input::is_text() const { return descr()->type_num == NPY_UNICODE || descr()->type_num == NPY_STRING; }
+bool Input::is_text() const {
+  return descr()->type_num == NPY_UNICODE || descr()->type_num == NPY_STRING;
+}
 
 bool Input::is_plain() const {
   const int type = descr()->type_num;
-  const bool known = (type >= 0 && type < NPY_NTYPES_LEGACY) || (type >= NPY_USERDEF && type < NPY_VSTRING);
+  const bool known =
+      (type >= 0 && type < NPY_NTYPES_LEGACY) || (type >= NPY_USERDEF && type < NPY_VSTRING);
   return known && !PyDataType_REFCHK(descr());
 }
 
@@ -193,15 +227,18 @@ std::string Input::dtype_name() const { return name_of(descr()); }
 void Output::check(const char* op, const Shape& shape, const Input& data) const {
   PyArrayObject* out = as_array(array_);
   if (!same_shape(view_, shape)) {
-    throw Error(Fault::shape, op, "out",
-                "out has shape " + text_of(view_) + " but the result has shape " + text_of(shape) + ".");
+    throw Error(
+        Fault::shape, op, "out",
+        "out has shape " + text_of(view_) + " but the result has shape " + text_of(shape) + ".");
   }
   if (!PyArray_EquivTypes(PyArray_DESCR(out), data.descr())) {
     throw Error(Fault::dtype, op, "out",
-                "out has dtype " + name_of(PyArray_DESCR(out)) + " but the result has dtype " + data.dtype_name() + ".");
+                "out has dtype " + name_of(PyArray_DESCR(out)) + " but the result has dtype " +
+                    data.dtype_name() + ".");
   }
   if (!PyArray_ISWRITEABLE(out)) {
-    throw Error(Fault::argument, op, "out", "out is read-only. Pass a writable array, such as out.copy().");
+    throw Error(Fault::argument, op, "out",
+                "out is read-only. Pass a writable array, such as out.copy().");
   }
   if (may_overlap_itself(view_)) {
     throw Error(Fault::argument, op, "out",
@@ -210,13 +247,14 @@ void Output::check(const char* op, const Shape& shape, const Input& data) const 
   }
 }
 
-Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& data, const Input* base,
-               std::initializer_list<const Input*> inputs) {
+Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& data,
+               const Input* base, std::initializer_list<const Input*> inputs) {
   if (out.is_none()) {
     PyArray_Descr* descr = data.descr();
     Py_INCREF(descr);
     array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
-                                            reinterpret_cast<const npy_intp*>(shape.sizes), nullptr, nullptr, 0, nullptr));
+                                            reinterpret_cast<const npy_intp*>(shape.sizes), nullptr,
+                                            nullptr, 0, nullptr));
     if (!array_.is_valid()) nb::raise_python_error();
     result_ = array_;
     view_ = view_of(as_array(array_));
@@ -232,10 +270,11 @@ Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& 
     if (is_base_ && input == base) continue;
     if (!extents_meet(view_, input->view())) continue;
     if (nb::cast<bool>(helper("share_memory")(array_, input->object()))) {
-      throw Error(Fault::argument, op, "out",
-                  std::string("out shares memory with ") + input->name() +
-                      (base != nullptr ? std::string(" without being ") + base->name() + " itself" : "") +
-                      ". Pass another array, or none.");
+      throw Error(
+          Fault::argument, op, "out",
+          std::string("out shares memory with ") + input->name() +
+              (base != nullptr ? std::string(" without being ") + base->name() + " itself" : "") +
+              ". Pass another array, or none.");
     }
   }
 }
@@ -245,13 +284,15 @@ std::int64_t integer(const char* op, const char* name, nb::handle value) {
   if (!number.is_valid()) {
     PyErr_Clear();
     throw Error(Fault::dtype, op, name,
-                std::string(name) + " must be an integer, not " + nb::cast<std::string>(nb::repr(value)) + ".");
+                std::string(name) + " must be an integer, not " +
+                    nb::cast<std::string>(nb::repr(value)) + ".");
   }
   int overflow = 0;
   const long long result = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
     throw Error(Fault::argument, op, name,
-                std::string(name) + " = " + nb::cast<std::string>(nb::str(number)) + " is far out of range.");
+                std::string(name) + " = " + nb::cast<std::string>(nb::str(number)) +
+                    " is far out of range.");
   }
   return result;
 }

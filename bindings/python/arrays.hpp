@@ -13,7 +13,8 @@ namespace nb = nanobind;
 // An argument as an array that lives as long as this object.
 class Input {
  public:
-  // Anything but a plain ndarray goes through sowreap._arrays. `like`: the array whose dtype a list or scalar takes.
+  // Anything but a plain ndarray goes through sowreap._arrays. `like`: the array whose dtype a list
+  // or scalar takes.
   Input(const char* op, const char* name, nb::handle object, const Input* like = nullptr);
 
   PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object_.ptr()); }
@@ -22,7 +23,7 @@ class Input {
   const char* name() const { return name_; }
   PyArray_Descr* descr() const { return PyArray_DESCR(array()); }
 
-  bool is_text() const;  // U or S: fixed width, padded with zeros
+  bool is_text() const;   // U or S: fixed width, padded with zeros
   bool is_plain() const;  // an item is its bytes: no references, no storage elsewhere
   std::string dtype_name() const;
 

@@ -12,10 +12,14 @@ namespace nb = nanobind;
 
 const char* class_of(Fault fault) {
   switch (fault) {
-    case Fault::index: return "OutOfRangeError";
-    case Fault::shape: return "ShapeError";
-    case Fault::argument: return "ArgumentError";
-    default: return "DtypeError";
+    case Fault::index:
+      return "OutOfRangeError";
+    case Fault::shape:
+      return "ShapeError";
+    case Fault::argument:
+      return "ArgumentError";
+    default:
+      return "DtypeError";
   }
 }
 

@@ -14,7 +14,17 @@
 namespace sowreap::python {
 namespace {
 
-constexpr double release_bytes = 64 << 10;  // below, giving the interpreter lock away costs more than the call
+// What the functions return, by the name that type checkers know.
+class Array : public nb::object {
+  NB_OBJECT(Array, nb::object, "numpy.typing.NDArray[typing.Any]", is_array)
+
+  static bool is_array(nb::handle object) { return PyArray_Check(object.ptr()); }
+};
+
+Array as_array(nb::object object) { return nb::steal<Array>(object.release()); }
+
+constexpr double release_bytes =
+    64 << 10;  // below, giving the interpreter lock away costs more than the call
 
 bool is(nb::handle text, const char* value) {
   return PyUnicode_Check(text.ptr()) && PyUnicode_CompareWithASCIIString(text.ptr(), value) == 0;
@@ -26,16 +36,20 @@ void check_mode(const char* op, nb::handle mode, const char* fourth) {
   if (is(mode, "raise")) return;
   const bool known = is(mode, "wrap") || is(mode, "clip") || is(mode, fourth);
   throw Error(Fault::argument, op, "mode",
-              "mode = " + shown(mode) + (known ? " is not supported by this version; only \"raise\" is."
-                                               : " is unknown; \"raise\" is supported."));
+              "mode = " + shown(mode) +
+                  (known ? " is not supported by this version; only \"raise\" is."
+                         : " is unknown; \"raise\" is supported."));
 }
 
 void check_fill_value(const char* op, nb::handle fill_value) {
-  if (PyLong_CheckExact(fill_value.ptr()) && PyLong_AsLong(fill_value.ptr()) == 0 && !PyErr_Occurred()) return;
+  if (PyLong_CheckExact(fill_value.ptr()) && PyLong_AsLong(fill_value.ptr()) == 0 &&
+      !PyErr_Occurred())
+    return;
   PyErr_Clear();
   throw Error(Fault::argument, op, "fill_value",
               "fill_value = " + shown(fill_value) +
-                  " has no effect in mode \"raise\", and mode \"fill\" is not supported by this version. Leave it out.");
+                  " has no effect in mode \"raise\", and mode \"fill\" is not supported by this "
+                  "version. Leave it out.");
 }
 
 void check_gather_mode(const char* op, nb::handle mode, nb::handle fill_value) {
@@ -45,8 +59,9 @@ void check_gather_mode(const char* op, nb::handle mode, nb::handle fill_value) {
 
 void check_include_self(const char* op, nb::handle include_self) {
   if (include_self.ptr() == Py_True) return;
-  throw Error(Fault::argument, op, "include_self",
-              "include_self = " + shown(include_self) + " is not supported by this version; only True is.");
+  throw Error(
+      Fault::argument, op, "include_self",
+      "include_self = " + shown(include_self) + " is not supported by this version; only True is.");
 }
 
 Reduction parse_reduction(const char* op, nb::handle reduction) {
@@ -56,35 +71,43 @@ Reduction parse_reduction(const char* op, nb::handle reduction) {
   if (is(reduction, "min")) return Reduction::min;
   if (is(reduction, "max")) return Reduction::max;
   throw Error(Fault::argument, op, "reduction",
-              "reduction = " + shown(reduction) + (is(reduction, "mean") ? " is not supported by this version" : " is unknown") +
+              "reduction = " + shown(reduction) +
+                  (is(reduction, "mean") ? " is not supported by this version" : " is unknown") +
                   "; use \"none\", \"add\", \"mul\", \"min\" or \"max\".");
 }
 
 void check_indices_dtype(const char* op, const Input& indices) {
-  if (!is_index(indices.view().dtype)) check_index_dtype(op, indices.name(), indices.view(), indices.dtype_name().c_str());
+  if (!is_index(indices.view().dtype))
+    check_index_dtype(op, indices.name(), indices.view(), indices.dtype_name().c_str());
 }
 
-// Whether items hold references, or are strings whose width changes: Python moves those (sowreap._objects).
+// Whether items hold references, or are strings whose width changes: Python moves those
+// (sowreap._objects).
 bool needs_objects(const Input& data, const Input& updates, Reduction reduction) {
   if (!data.is_plain()) return true;
   return data.is_text() && data.descr()->type_num == updates.descr()->type_num &&
          (reduction != Reduction::none || data.view().item != updates.view().item);
 }
 
-nb::object objects(const char* name) { return nb::module_::import_("sowreap._objects").attr(name); }
+template <class... Arguments>
+Array run_objects(const char* name, const Arguments&... arguments) {
+  return as_array(nb::module_::import_("sowreap._objects").attr(name)(arguments...));
+}
 
 void check_update_dtype(const char* op, const Input& data, const Input& updates) {
   if (PyArray_EquivTypes(data.descr(), updates.descr())) return;
   throw Error(Fault::dtype, op, updates.name(),
-              std::string(updates.name()) + " has dtype " + updates.dtype_name() + " but " + data.name() + " has dtype " +
-                  data.dtype_name() + "; they must be equal. Convert with " + updates.name() + ".astype(" + data.name() +
-                  ".dtype).");
+              std::string(updates.name()) + " has dtype " + updates.dtype_name() + " but " +
+                  data.name() + " has dtype " + data.dtype_name() +
+                  "; they must be equal. Convert with " + updates.name() + ".astype(" +
+                  data.name() + ".dtype).");
 }
 
 void check_reducible(const char* op, const Input& data, Reduction reduction, nb::handle name) {
   if (is_reducible(data.view().dtype, reduction)) return;
   throw Error(Fault::dtype, op, "reduction",
-              "reduction = " + shown(name) + " is not defined for data of dtype " + data.dtype_name() + ".");
+              "reduction = " + shown(name) + " is not defined for data of dtype " +
+                  data.dtype_name() + ".");
 }
 
 void run(Call& call) {
@@ -93,11 +116,11 @@ void run(Call& call) {
   execute(call);
 }
 
-// The end of all gathers, once shapes are checked. `make_plan` takes the view of the output. (The plan is large; made in
-// place, it is never copied.)
+// The end of all gathers, once shapes are checked. `make_plan` takes the view of the output. (The
+// plan is large; made in place, it is never copied.)
 template <class MakePlan>
-nb::object finish_gather(const char* op, const Input& data, const Input& indices, const Shape& shape, int axis, bool tuples,
-                         nb::handle out, const MakePlan& make_plan) {
+Array finish_gather(const char* op, const Input& data, const Input& indices, const Shape& shape,
+                    int axis, bool tuples, nb::handle out, const MakePlan& make_plan) {
   const Output output(op, out, shape, data, nullptr, {&data, &indices});
   Call call{make_plan(output.view()),
             {op, &data.view(), &indices.view(), axis, tuples},
@@ -107,7 +130,7 @@ nb::object finish_gather(const char* op, const Input& data, const Input& indices
             &output.view(),
             output.given()};
   run(call);
-  return output.result();
+  return as_array(output.result());
 }
 
 Shape shape_of(const View& v) {
@@ -117,9 +140,9 @@ Shape shape_of(const View& v) {
 }
 
 template <class MakePlan>
-nb::object finish_scatter(const char* op, const Input& data, const Input& indices, const Input& updates,
-                          Reduction reduction, nb::handle reduction_name, int axis, bool tuples, nb::handle out,
-                          const MakePlan& make_plan) {
+Array finish_scatter(const char* op, const Input& data, const Input& indices, const Input& updates,
+                     Reduction reduction, nb::handle reduction_name, int axis, bool tuples,
+                     nb::handle out, const MakePlan& make_plan) {
   check_update_dtype(op, data, updates);
   check_reducible(op, data, reduction, reduction_name);
   const Output output(op, out, shape_of(data.view()), data, &data, {&data, &indices, &updates});
@@ -131,11 +154,11 @@ nb::object finish_scatter(const char* op, const Input& data, const Input& indice
             &output.view(),
             output.given()};
   run(call);
-  return output.result();
+  return as_array(output.result());
 }
 
-nb::object gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::handle mode, nb::handle fill_value,
-                  nb::handle out) {
+Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::handle mode,
+             nb::handle fill_value, nb::handle out) {
   const char* op = "gather";
   const Input data(op, "data", data_in), indices(op, "indices", indices_in);
   check_gather_mode(op, mode, fill_value);
@@ -143,14 +166,14 @@ nb::object gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in,
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Shape shape = gather_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
-  if (!data.is_plain()) return objects("gather")(data.object(), indices.object(), axis, out);
+  if (!data.is_plain()) return run_objects("gather", data.object(), indices.object(), axis, out);
   return finish_gather(op, data, indices, shape, axis, false, out, [&](const View& output) {
     return plan_gather(data.view(), indices.view(), axis, output);
   });
 }
 
-nb::object gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::handle mode,
-                           nb::handle fill_value, nb::handle out) {
+Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis_in,
+                      nb::handle mode, nb::handle fill_value, nb::handle out) {
   const char* op = "gather_elements";
   const Input data(op, "data", data_in), indices(op, "indices", indices_in);
   check_gather_mode(op, mode, fill_value);
@@ -158,14 +181,15 @@ nb::object gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Shape shape = gather_elements_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
-  if (!data.is_plain()) return objects("gather_elements")(data.object(), indices.object(), axis, out);
+  if (!data.is_plain())
+    return run_objects("gather_elements", data.object(), indices.object(), axis, out);
   return finish_gather(op, data, indices, shape, axis, false, out, [&](const View& output) {
     return plan_elements(data.view(), indices.view(), axis, output, false);
   });
 }
 
-nb::object gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims_in, nb::handle mode,
-                     nb::handle fill_value, nb::handle out) {
+Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims_in,
+                nb::handle mode, nb::handle fill_value, nb::handle out) {
   const char* op = "gather_nd";
   const Input data(op, "data", data_in), indices(op, "indices", indices_in);
   check_gather_mode(op, mode, fill_value);
@@ -173,16 +197,18 @@ nb::object gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch
   const std::int64_t batch_dims = integer(op, "batch_dims", batch_dims_in);
   const Shape shape = gather_nd_shape(data.view(), indices.view(), batch_dims);
   const int batches = static_cast<int>(batch_dims);
-  if (!data.is_plain()) return objects("gather_nd")(data.object(), indices.object(), batches, out);
+  if (!data.is_plain())
+    return run_objects("gather_nd", data.object(), indices.object(), batches, out);
   return finish_gather(op, data, indices, shape, batches, true, out, [&](const View& output) {
     return plan_nd(data.view(), indices.view(), batches, output, false);
   });
 }
 
-nb::object scatter_along(const char* op, nb::handle data_in, nb::handle indices_in, nb::handle updates_in,
-                         nb::handle axis_in, nb::handle reduction_in, nb::handle include_self, nb::handle mode,
-                         nb::handle out) {
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in), updates(op, "updates", updates_in, &data);
+Array scatter_along(const char* op, nb::handle data_in, nb::handle indices_in,
+                    nb::handle updates_in, nb::handle axis_in, nb::handle reduction_in,
+                    nb::handle include_self, nb::handle mode, nb::handle out) {
+  const Input data(op, "data", data_in), indices(op, "indices", indices_in),
+      updates(op, "updates", updates_in, &data);
   check_mode(op, mode, "drop");
   check_include_self(op, include_self);
   const Reduction reduction = parse_reduction(op, reduction_in);
@@ -191,50 +217,60 @@ nb::object scatter_along(const char* op, nb::handle data_in, nb::handle indices_
   check_scatter_elements(op, data.view(), indices.view(), updates.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (needs_objects(data, updates, reduction)) {
-    return objects("scatter_elements")(op, data.object(), indices.object(), updates.object(), axis, reduction_in, out);
+    return run_objects("scatter_elements", op, data.object(), indices.object(), updates.object(),
+                       axis, reduction_in, out);
   }
-  return finish_scatter(op, data, indices, updates, reduction, reduction_in, axis, false, out, [&](const View& output) {
-    return plan_elements(output, indices.view(), axis, updates.view(), true);
-  });
+  return finish_scatter(op, data, indices, updates, reduction, reduction_in, axis, false, out,
+                        [&](const View& output) {
+                          return plan_elements(output, indices.view(), axis, updates.view(), true);
+                        });
 }
 
-nb::object scatter(nb::handle data, nb::handle indices, nb::handle updates, nb::handle axis, nb::handle mode,
-                   nb::handle out) {
-  return scatter_along("scatter", data, indices, updates, axis, nb::str("none"), nb::handle(Py_True), mode, out);
+Array scatter(nb::handle data, nb::handle indices, nb::handle updates, nb::handle axis,
+              nb::handle mode, nb::handle out) {
+  return scatter_along("scatter", data, indices, updates, axis, nb::str("none"),
+                       nb::handle(Py_True), mode, out);
 }
 
-nb::object scatter_elements(nb::handle data, nb::handle indices, nb::handle updates, nb::handle axis,
-                            nb::handle reduction, nb::handle include_self, nb::handle mode, nb::handle out) {
-  return scatter_along("scatter_elements", data, indices, updates, axis, reduction, include_self, mode, out);
+Array scatter_elements(nb::handle data, nb::handle indices, nb::handle updates, nb::handle axis,
+                       nb::handle reduction, nb::handle include_self, nb::handle mode,
+                       nb::handle out) {
+  return scatter_along("scatter_elements", data, indices, updates, axis, reduction, include_self,
+                       mode, out);
 }
 
-nb::object scatter_nd(nb::handle data_in, nb::handle indices_in, nb::handle updates_in, nb::handle reduction_in,
-                      nb::handle include_self, nb::handle mode, nb::handle out) {
+Array scatter_nd(nb::handle data_in, nb::handle indices_in, nb::handle updates_in,
+                 nb::handle reduction_in, nb::handle include_self, nb::handle mode,
+                 nb::handle out) {
   const char* op = "scatter_nd";
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in), updates(op, "updates", updates_in, &data);
+  const Input data(op, "data", data_in), indices(op, "indices", indices_in),
+      updates(op, "updates", updates_in, &data);
   check_mode(op, mode, "drop");
   check_include_self(op, include_self);
   const Reduction reduction = parse_reduction(op, reduction_in);
   check_indices_dtype(op, indices);
   check_scatter_nd(data.view(), indices.view(), updates.view());
   if (needs_objects(data, updates, reduction)) {
-    return objects("scatter_nd")(data.object(), indices.object(), updates.object(), reduction_in, out);
+    return run_objects("scatter_nd", data.object(), indices.object(), updates.object(),
+                       reduction_in, out);
   }
-  return finish_scatter(op, data, indices, updates, reduction, reduction_in, 0, true, out, [&](const View& output) {
-    return plan_nd(output, indices.view(), 0, updates.view(), true);
-  });
+  return finish_scatter(
+      op, data, indices, updates, reduction, reduction_in, 0, true, out,
+      [&](const View& output) { return plan_nd(output, indices.view(), 0, updates.view(), true); });
 }
 
 bool parse_circular(const char* op, nb::handle mode) {
   if (is(mode, "linear")) return false;
   if (is(mode, "circular")) return true;
-  throw Error(Fault::argument, op, "mode", "mode = " + shown(mode) + " is unknown; use \"linear\" or \"circular\".");
+  throw Error(Fault::argument, op, "mode",
+              "mode = " + shown(mode) + " is unknown; use \"linear\" or \"circular\".");
 }
 
-nb::object tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle write_indices_in, nb::handle axis_in,
-                          nb::handle mode, nb::handle out) {
+Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle write_indices_in,
+                     nb::handle axis_in, nb::handle mode, nb::handle out) {
   const char* op = "tensor_scatter";
-  const Input past_cache(op, "past_cache", past_cache_in), update(op, "update", update_in, &past_cache);
+  const Input past_cache(op, "past_cache", past_cache_in),
+      update(op, "update", update_in, &past_cache);
   std::optional<Input> write_indices;
   if (!write_indices_in.is_none()) write_indices.emplace(op, "write_indices", write_indices_in);
   const bool circular = parse_circular(op, mode);
@@ -244,35 +280,40 @@ nb::object tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::ha
   check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
   const int axis = resolve_axis(op, given_axis, past_cache.view(), "past_cache");
   if (needs_objects(past_cache, update, Reduction::none)) {
-    return objects("tensor_scatter")(past_cache.object(), update.object(), write_indices_in, axis, mode, out);
+    return run_objects("tensor_scatter", past_cache.object(), update.object(), write_indices_in,
+                       axis, mode, out);
   }
   check_update_dtype(op, past_cache, update);
   // Without write_indices the update stands in for it among the inputs that `out` may not overlap.
   const Output output(op, out, shape_of(past_cache.view()), past_cache, &past_cache,
                       {&past_cache, &update, write_indices ? &*write_indices : &update});
-  const CacheWrite call{&past_cache.view(), &update.view(), starts, axis, circular, &output.view(), output.is_base()};
+  const CacheWrite call{&past_cache.view(), &update.view(), starts,          axis,
+                        circular,           &output.view(), output.is_base()};
   nb::gil_scoped_release release;
   execute(call);
-  return output.result();
+  return as_array(output.result());
 }
 
 }  // namespace
 
 void register_functions(nb::module_& m) {
-  // Everything may be None here: what it then means, or the error, is for the functions above to say.
+  // Everything may be None here: what it then means, or the error, is for the functions above to
+  // say.
   const auto arg = [](const char* name) { return nb::arg(name).none(); };
-  m.def("gather", &gather, arg("data"), arg("indices"), arg("axis"), arg("mode"), arg("fill_value"), arg("out"));
-  m.def("gather_elements", &gather_elements, arg("data"), arg("indices"), arg("axis"), arg("mode"), arg("fill_value"),
+  m.def("gather", &gather, arg("data"), arg("indices"), arg("axis"), arg("mode"), arg("fill_value"),
         arg("out"));
-  m.def("gather_nd", &gather_nd, arg("data"), arg("indices"), arg("batch_dims"), arg("mode"), arg("fill_value"),
+  m.def("gather_elements", &gather_elements, arg("data"), arg("indices"), arg("axis"), arg("mode"),
+        arg("fill_value"), arg("out"));
+  m.def("gather_nd", &gather_nd, arg("data"), arg("indices"), arg("batch_dims"), arg("mode"),
+        arg("fill_value"), arg("out"));
+  m.def("scatter", &scatter, arg("data"), arg("indices"), arg("updates"), arg("axis"), arg("mode"),
         arg("out"));
-  m.def("scatter", &scatter, arg("data"), arg("indices"), arg("updates"), arg("axis"), arg("mode"), arg("out"));
-  m.def("scatter_elements", &scatter_elements, arg("data"), arg("indices"), arg("updates"), arg("axis"),
-        arg("reduction"), arg("include_self"), arg("mode"), arg("out"));
-  m.def("scatter_nd", &scatter_nd, arg("data"), arg("indices"), arg("updates"), arg("reduction"), arg("include_self"),
-        arg("mode"), arg("out"));
-  m.def("tensor_scatter", &tensor_scatter, arg("past_cache"), arg("update"), arg("write_indices"), arg("axis"),
-        arg("mode"), arg("out"));
+  m.def("scatter_elements", &scatter_elements, arg("data"), arg("indices"), arg("updates"),
+        arg("axis"), arg("reduction"), arg("include_self"), arg("mode"), arg("out"));
+  m.def("scatter_nd", &scatter_nd, arg("data"), arg("indices"), arg("updates"), arg("reduction"),
+        arg("include_self"), arg("mode"), arg("out"));
+  m.def("tensor_scatter", &tensor_scatter, arg("past_cache"), arg("update"), arg("write_indices"),
+        arg("axis"), arg("mode"), arg("out"));
 }
 
 }  // namespace sowreap::python

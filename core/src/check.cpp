@@ -25,19 +25,27 @@ std::string decimal(const char* at) {
 
 std::string decimal(Dtype dtype, const char* at) {
   switch (dtype) {
-    case Dtype::int8: return decimal<std::int8_t>(at);
-    case Dtype::int16: return decimal<std::int16_t>(at);
-    case Dtype::int32: return decimal<std::int32_t>(at);
-    case Dtype::uint8: return decimal<std::uint8_t>(at);
-    case Dtype::uint16: return decimal<std::uint16_t>(at);
-    case Dtype::uint32: return decimal<std::uint32_t>(at);
-    case Dtype::uint64: return decimal<std::uint64_t>(at);
-    default: return decimal<int64_t>(at);
+    case Dtype::int8:
+      return decimal<std::int8_t>(at);
+    case Dtype::int16:
+      return decimal<std::int16_t>(at);
+    case Dtype::int32:
+      return decimal<std::int32_t>(at);
+    case Dtype::uint8:
+      return decimal<std::uint8_t>(at);
+    case Dtype::uint16:
+      return decimal<std::uint16_t>(at);
+    case Dtype::uint32:
+      return decimal<std::uint32_t>(at);
+    case Dtype::uint64:
+      return decimal<std::uint64_t>(at);
+    default:
+      return decimal<int64_t>(at);
   }
 }
 
-// All values that address one axis: the dimensions of `indices`, without the last one if that holds components, and
-// without repetition by a stride of 0.
+// All values that address one axis: the dimensions of `indices`, without the last one if that holds
+// components, and without repetition by a stride of 0.
 struct Values {
   Plan loops;  // lanes; `addressed` is the stride in indices
   const char* first;
@@ -78,7 +86,8 @@ bool all_in_range(const IndexRule& rule, int component) {
     Walk row(values.loops.lanes, values.loops.lane_count, rows * group / groups);
     for (int64_t r = rows * group / groups; r < rows * (group + 1) / groups; ++r, row.next()) {
       if (!good.load(std::memory_order_relaxed)) return;
-      if (!in_range(values.first + row.addressed + begin * inner.addressed, end - begin)) good.store(false);
+      if (!in_range(values.first + row.addressed + begin * inner.addressed, end - begin))
+        good.store(false);
     }
   });
   return good.load();
@@ -88,7 +97,8 @@ int component_count(const IndexRule& rule) {
   return rule.tuples ? static_cast<int>(rule.indices->shape[rule.indices->rank - 1]) : 1;
 }
 
-[[noreturn]] void report(const IndexRule& rule, const std::vector<int64_t>& position, const char* tuple, int component) {
+[[noreturn]] void report(const IndexRule& rule, const std::vector<int64_t>& position,
+                         const char* tuple, int component) {
   const View& indices = *rule.indices;
   const int64_t step = rule.tuples ? indices.strides[indices.rank - 1] : 0;
   const std::string value = decimal(indices.dtype, tuple + component * step);
@@ -97,7 +107,8 @@ int component_count(const IndexRule& rule) {
   std::string text = "indices";
   if (!position.empty()) {
     text += "[";
-    for (std::size_t d = 0; d < position.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(position[d]);
+    for (std::size_t d = 0; d < position.size(); ++d)
+      text += (d == 0 ? "" : ", ") + std::to_string(position[d]);
     text += "]";
   }
   text += " = ";
@@ -110,10 +121,12 @@ int component_count(const IndexRule& rule) {
   } else {
     text += value + " is out of range: it";
   }
-  text += length == 0 ? " cannot index axis " + std::to_string(axis) + " of data, which has length 0"
-                      : " is not in [" + std::to_string(-length) + ", " + std::to_string(length - 1) + "] for axis " +
-                            std::to_string(axis) + " of data";
-  text += "; data has shape " + text_of(*rule.data) + ", indices " + text_of(indices) + ". Correct the entry.";
+  text += length == 0
+              ? " cannot index axis " + std::to_string(axis) + " of data, which has length 0"
+              : " is not in [" + std::to_string(-length) + ", " + std::to_string(length - 1) +
+                    "] for axis " + std::to_string(axis) + " of data";
+  text += "; data has shape " + text_of(*rule.data) + ", indices " + text_of(indices) +
+          ". Correct the entry.";
   Error error(Fault::index, rule.op, "indices", text);
   error.position = position;
   if (rule.tuples) error.position.push_back(component);
@@ -123,7 +136,8 @@ int component_count(const IndexRule& rule) {
   throw error;
 }
 
-// Throws at the first bad value in row-major order. A dimension of stride 0 shows its first position alone.
+// Throws at the first bad value in row-major order. A dimension of stride 0 shows its first
+// position alone.
 void find_first(const IndexRule& rule) {
   const View& indices = *rule.indices;
   const int rank = indices.rank - (rule.tuples ? 1 : 0);
@@ -138,7 +152,8 @@ void find_first(const IndexRule& rule) {
   const int components = component_count(rule);
   const int64_t step = rule.tuples ? indices.strides[rank] : 0;
   const auto bad = [&](const char* at, int64_t n, int j) {
-    return !kernels().in_range(indices.dtype, at + j * step, inner.addressed, n, rule.data->shape[rule.axis + j]);
+    return !kernels().in_range(indices.dtype, at + j * step, inner.addressed, n,
+                               rule.data->shape[rule.axis + j]);
   };
   Walk row(loops, outer, 0);
   for (int64_t r = 0; r < rows; ++r, row.next()) {

@@ -16,13 +16,16 @@ namespace {
 
 using std::int64_t;
 
-// ---- limits that decide ---------------------------------------------------------------------------------------------
+// ---- limits that decide
+// ---------------------------------------------------------------------------------------------
 
-constexpr double parallel_bytes = 512 << 10;  // a call below stays on its thread: waking another costs 5 to 50 us
-constexpr int64_t parts_per_thread = 4;       // parts differ in cost
-constexpr int64_t split_row_bytes = 512;      // a slice is split among threads into pieces of at least this
+constexpr double parallel_bytes =
+    512 << 10;  // a call below stays on its thread: waking another costs 5 to 50 us
+constexpr int64_t parts_per_thread = 4;  // parts differ in cost
+constexpr int64_t split_row_bytes =
+    512;  // a slice is split among threads into pieces of at least this
 constexpr int64_t split_picks = 256;
-constexpr int64_t owner_picks = 16384;        // fewer are not worth a second look at every index
+constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -39,7 +42,8 @@ int64_t item_count(const View& v) {
   return n;
 }
 
-// ---- form -----------------------------------------------------------------------------------------------------------
+// ---- form
+// -----------------------------------------------------------------------------------------------------------
 
 // How far apart neighbours along the picks lie, in both arrays together.
 int64_t pick_distance(const Plan& plan) {
@@ -51,8 +55,8 @@ int64_t pick_distance(const Plan& plan) {
   return axis + magnitude(plan.picks[plan.pick_count - 1].other);
 }
 
-// Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes slices if its index
-// tuples are shared, columns if it has its own.
+// Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes
+// slices if its index tuples are shared, columns if it has its own.
 void choose_form(Work& work) {
   const Plan& plan = *work.plan;
   int lanes = plan.lane_count;
@@ -60,7 +64,8 @@ void choose_form(Work& work) {
   work.run = {1, 0, 0, 0};
   if (lanes > 0) {
     const Loop& inner = plan.lanes[lanes - 1];
-    const bool closer = plan.pick_total() == 1 || magnitude(inner.addressed) + magnitude(inner.other) < pick_distance(plan);
+    const bool closer = plan.pick_total() == 1 ||
+                        magnitude(inner.addressed) + magnitude(inner.other) < pick_distance(plan);
     const bool own = inner.index != 0;
     if (closer && (!own || (plan.pick_count == 1 && plan.axis_count == 1))) {
       work.form = own ? Form::columns : Form::slices;
@@ -78,16 +83,17 @@ void choose_form(Work& work) {
   }
 }
 
-// ---- split ----------------------------------------------------------------------------------------------------------
+// ---- split
+// ----------------------------------------------------------------------------------------------------------
 
 enum class Along { nothing, batch, free, picks, run, owners };
 
 struct Split {
   Along along = Along::nothing;
-  int64_t parts = 1;      // of `along`
-  int64_t block = 0;      // columns: width of a block
-  int64_t blocks = 1;     // columns: how many there are
-  Range cells{0, 0};      // owners: what is divided among them
+  int64_t parts = 1;   // of `along`
+  int64_t block = 0;   // columns: width of a block
+  int64_t blocks = 1;  // columns: how many there are
+  Range cells{0, 0};   // owners: what is divided among them
 };
 
 // Where the cells of a scatter can lie, in the unit of kernels (Work::owners).
@@ -103,7 +109,8 @@ Range cell_range(const Plan& plan) {
 
 Split split_slices(const Work& work, int threads) {
   const Plan& plan = *work.plan;
-  const int64_t batch = total(work.batch, work.batch_count), free = total(work.free, work.free_count);
+  const int64_t batch = total(work.batch, work.batch_count),
+                free = total(work.free, work.free_count);
   const int64_t picks = plan.pick_total();
   const int64_t rows = work.run.extent * plan.item / split_row_bytes;
   const int64_t want = threads * parts_per_thread;
@@ -117,23 +124,26 @@ Split split_slices(const Work& work, int threads) {
   // Several parts a thread if possible; otherwise at least one.
   for (const int64_t enough : {want, static_cast<int64_t>(threads)}) {
     if (batch >= enough) use(Along::batch, batch, want);
-    if (!plan.scatter && picks / split_picks >= enough) use(Along::picks, picks / split_picks, want);
+    if (!plan.scatter && picks / split_picks >= enough)
+      use(Along::picks, picks / split_picks, want);
     if (free >= enough) use(Along::free, free, want);
     if (rows >= enough) use(Along::run, rows, threads);
   }
-  if (split.along == Along::nothing && plan.scatter && picks >= owner_picks && plan.axis_count > 0) {
+  if (split.along == Along::nothing && plan.scatter && picks >= owner_picks &&
+      plan.axis_count > 0) {
     split.cells = cell_range(plan);
     use(Along::owners, split.cells.end - split.cells.begin, threads);
   }
   return split;
 }
 
-// A block of columns is packed when all of the axis fits the cache for at least a cache line's width, the slab as a whole
-// does not, and enough of it is used to pay for the packing.
+// A block of columns is packed when all of the axis fits the cache for at least a cache line's
+// width, the slab as a whole does not, and enough of it is used to pay for the packing.
 int64_t packed_width(const Work& work, bool whole) {
   const Plan& plan = *work.plan;
   const int64_t cells = plan.axes[0].length, item = plan.item;
-  if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes()) return 0;
+  if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes())
+    return 0;
   if (!whole && plan.pick_total() * 2 < cells) return 0;
   const int64_t line_items = std::max<int64_t>(cache_line / item, 1);
   int64_t width = std::min(cache_bytes() / (cells * item), chunk / 4);
@@ -162,7 +172,8 @@ Split split_columns(Work& work, int threads, bool whole) {
   split.blocks = (columns + split.block - 1) / split.block;
   if (split.along == Along::nothing) {
     split.along = Along::batch;
-    split.parts = std::clamp<int64_t>(threads * parts_per_thread / split.blocks, 1, std::max<int64_t>(batch, 1));
+    split.parts = std::clamp<int64_t>(threads * parts_per_thread / split.blocks, 1,
+                                      std::max<int64_t>(batch, 1));
   }
   return split;
 }
@@ -186,17 +197,29 @@ Part part_of(const Work& work, const Split& split, int64_t number) {
     number /= split.blocks;
   }
   switch (split.along) {
-    case Along::nothing: break;
-    case Along::batch: part.batch = piece(part.batch, number, split.parts); break;
-    case Along::free: part.free = piece(part.free, number, split.parts); break;
-    case Along::picks: part.picks = piece(part.picks, number, split.parts); break;
-    case Along::run: part.run = piece(part.run, number, split.parts); break;
-    case Along::owners: part.owned = piece(split.cells, number, split.parts); break;
+    case Along::nothing:
+      break;
+    case Along::batch:
+      part.batch = piece(part.batch, number, split.parts);
+      break;
+    case Along::free:
+      part.free = piece(part.free, number, split.parts);
+      break;
+    case Along::picks:
+      part.picks = piece(part.picks, number, split.parts);
+      break;
+    case Along::run:
+      part.run = piece(part.run, number, split.parts);
+      break;
+    case Along::owners:
+      part.owned = piece(split.cells, number, split.parts);
+      break;
   }
   return part;
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------
+// ---- running
+// --------------------------------------------------------------------------------------------------------
 
 bool same_strides(const View& a, const View& b) {
   for (int d = 0; d < a.rank; ++d) {
@@ -212,12 +235,14 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction) {
   work.plan = &plan;
   work.dtype = dtype;
   work.reduction = reduction;
-  work.table = reduction != Reduction::none && is_small(dtype) ? small_table(dtype, reduction) : nullptr;
+  work.table =
+      reduction != Reduction::none && is_small(dtype) ? small_table(dtype, reduction) : nullptr;
   work.owners = work.packed = false;
   work.source = plan.addressed;
   choose_form(work);
   int64_t reach = 0;
-  for (int a = 0; a < plan.axis_count; ++a) reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
+  for (int a = 0; a < plan.axis_count; ++a)
+    reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
   work.prefetch = reach > cache_bytes();
 }
 
@@ -229,13 +254,14 @@ bool run(const Work& work, const Split& split, int threads, char* buffers, int64
   std::atomic<bool> good{true};
   run_parallel(parts, threads, [&](int64_t part, int worker) {
     if (!good.load(std::memory_order_relaxed)) return;
-    if (!kernel(work, part_of(work, split, part), buffers + worker * buffer_bytes)) good.store(false);
+    if (!kernel(work, part_of(work, split, part), buffers + worker * buffer_bytes))
+      good.store(false);
   });
   return good.load();
 }
 
-// Work and split of a call that has something to do. `whole` says that every item of the output of a scatter lies in some
-// column of its plan, so that packing them can stand for the copy of data.
+// Work and split of a call that has something to do. `whole` says that every item of the output of
+// a scatter lies in some column of its plan, so that packing them can stand for the copy of data.
 struct Prepared {
   Work work;
   Split split;
@@ -269,23 +295,31 @@ void prepare(Prepared& p, Call& call) {
 
 const char* text_of(Along along) {
   switch (along) {
-    case Along::nothing: return "nothing";
-    case Along::batch: return "batches";
-    case Along::free: return "lanes";
-    case Along::picks: return "picks";
-    case Along::run: return "the inner run";
-    default: return "owners of cells";
+    case Along::nothing:
+      return "nothing";
+    case Along::batch:
+      return "batches";
+    case Along::free:
+      return "lanes";
+    case Along::picks:
+      return "picks";
+    case Along::run:
+      return "the inner run";
+    default:
+      return "owners of cells";
   }
 }
 
 }  // namespace
 
 double work_bytes(const Call& call) {
-  const double items = static_cast<double>(call.plan.lane_total()) * static_cast<double>(call.plan.pick_total());
+  const double items =
+      static_cast<double>(call.plan.lane_total()) * static_cast<double>(call.plan.pick_total());
   double bytes = items * static_cast<double>(2 * call.plan.item);
   bytes += 8.0 * static_cast<double>(item_count(*call.rule.indices));
   if (call.source != nullptr) {
-    bytes += static_cast<double>(item_count(*call.output)) * static_cast<double>(2 * call.plan.item);
+    bytes +=
+        static_cast<double>(item_count(*call.output)) * static_cast<double>(2 * call.plan.item);
   }
   return bytes;
 }
@@ -302,7 +336,8 @@ void execute(Call& call) {
   if (call.source != nullptr && !p.copies) copy(*call.source, *call.output);
   if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
   check_indices(call.rule);
-  throw Error(Fault::index, call.rule.op, "indices", "indices were changed by another thread during the call.");
+  throw Error(Fault::index, call.rule.op, "indices",
+              "indices were changed by another thread during the call.");
 }
 
 void copy(const View& from, const View& to) {
@@ -314,7 +349,8 @@ void copy(const View& from, const View& to) {
     if (from.shape[d] == 0) return;
     plan.lanes[plan.lane_count++] = {from.shape[d], from.strides[d], 0, to.strides[d]};
   }
-  const int threads = threads_for(2.0 * static_cast<double>(plan.lane_total()) * static_cast<double>(plan.item));
+  const int threads =
+      threads_for(2.0 * static_cast<double>(plan.lane_total()) * static_cast<double>(plan.item));
   Work work;
   prepare(work, plan, from.dtype, Reduction::none);
   const Split split = threads == 1 ? Split{} : split_slices(work, threads);
@@ -330,11 +366,11 @@ std::string explain(Call& call) {
   text += columns ? "form: columns, " : "form: slices, ";
   text += "inner run of " + std::to_string(p.work.run.extent) + "\n";
   if (columns) {
-    text += std::to_string(p.split.blocks) + " blocks of " + std::to_string(p.split.block) + " columns" +
-            (p.work.packed ? ", packed" : "") + (p.copies ? " from data" : "") + "\n";
+    text += std::to_string(p.split.blocks) + " blocks of " + std::to_string(p.split.block) +
+            " columns" + (p.work.packed ? ", packed" : "") + (p.copies ? " from data" : "") + "\n";
   }
-  return text + "threads: " + std::to_string(p.threads) + ", split along " + text_of(p.split.along) + " in " +
-         std::to_string(p.split.parts) + "\n";
+  return text + "threads: " + std::to_string(p.threads) + ", split along " +
+         text_of(p.split.along) + " in " + std::to_string(p.split.parts) + "\n";
 }
 
 }  // namespace sowreap

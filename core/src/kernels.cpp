@@ -1,6 +1,6 @@
-// The loops over data. Compiled once for each instruction set: -DSOWREAP_ISA=name with the compiler flags of that
-// set. Everything here is in the inline namespace of that name, and nothing of the C++ library is called, so that
-// no code compiled for one set can be linked into another.
+// The loops over data. Compiled once for each instruction set: -DSOWREAP_ISA=name with the compiler
+// flags of that set. Everything here is in the inline namespace of that name, and nothing of the
+// C++ library is called, so that no code compiled for one set can be linked into another.
 
 #include "sowreap/kernels.hpp"
 
@@ -14,12 +14,13 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t items_ahead = 64;       // picks, or items of a row, fetched before they are used
-constexpr int64_t line = 64;              // bytes
+constexpr int64_t items_ahead = 64;        // picks, or items of a row, fetched before they are used
+constexpr int64_t line = 64;               // bytes
 constexpr int64_t bytes_ahead = 8 * 1024;  // of rows
-constexpr int64_t row_lines = 16;         // fetched of a row; the processor follows by itself from there
+constexpr int64_t row_lines = 16;  // fetched of a row; the processor follows by itself from there
 
-// ---- what is done with one item, and with a run of items ------------------------------------------------------------
+// ---- what is done with one item, and with a run of items
+// ------------------------------------------------------------
 
 template <int64_t N>
 struct Move {
@@ -82,7 +83,8 @@ struct Lookup {
 };
 
 template <class Op>
-void apply_run(const Op& op, char* to, int64_t to_step, const char* from, int64_t from_step, int64_t n) {
+void apply_run(const Op& op, char* to, int64_t to_step, const char* from, int64_t from_step,
+               int64_t n) {
   if (to_step == op.width() && from_step == op.width()) {
     op.row(to, from, n);
   } else {
@@ -90,7 +92,8 @@ void apply_run(const Op& op, char* to, int64_t to_step, const char* from, int64_
   }
 }
 
-// ---- indices to cells ---------------------------------------------------------------------------------------------
+// ---- indices to cells
+// ---------------------------------------------------------------------------------------------
 
 template <class T>
 T load(const char* at) {
@@ -99,9 +102,10 @@ T load(const char* at) {
   return value;
 }
 
-// cells[i] = value, or value + length where it is negative. False when one is out of range: a cell then is outside of
-// [0, length), and none may be used. With the sign bits of cell and length - 1 - cell joined there is no branch in the
-// loop. Neither can overflow: length >= 0, and adding it is done to negative values alone.
+// cells[i] = value, or value + length where it is negative. False when one is out of range: a cell
+// then is outside of [0, length), and none may be used. With the sign bits of cell and length - 1 -
+// cell joined there is no branch in the loop. Neither can overflow: length >= 0, and adding it is
+// done to negative values alone.
 template <class I>
 bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64_t* cells) {
   constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
@@ -124,14 +128,22 @@ using Resolve = bool (*)(const char*, int64_t, int64_t, int64_t, int64_t*);
 
 Resolve select_resolve(Dtype dtype) {
   switch (dtype) {
-    case Dtype::int8: return resolve<std::int8_t>;
-    case Dtype::int16: return resolve<std::int16_t>;
-    case Dtype::int32: return resolve<std::int32_t>;
-    case Dtype::uint8: return resolve<std::uint8_t>;
-    case Dtype::uint16: return resolve<std::uint16_t>;
-    case Dtype::uint32: return resolve<std::uint32_t>;
-    case Dtype::uint64: return resolve<std::uint64_t>;
-    default: return resolve<std::int64_t>;
+    case Dtype::int8:
+      return resolve<std::int8_t>;
+    case Dtype::int16:
+      return resolve<std::int16_t>;
+    case Dtype::int32:
+      return resolve<std::int32_t>;
+    case Dtype::uint8:
+      return resolve<std::uint8_t>;
+    case Dtype::uint16:
+      return resolve<std::uint16_t>;
+    case Dtype::uint32:
+      return resolve<std::uint32_t>;
+    case Dtype::uint64:
+      return resolve<std::uint64_t>;
+    default:
+      return resolve<std::int64_t>;
   }
 }
 
@@ -145,9 +157,10 @@ bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t 
   return true;
 }
 
-// Index tuples of a chunk to cells, counted in steps of the axis for one component, in bytes for another number.
-bool resolve_tuples(const Plan& plan, Resolve resolve_values, const char* indices, int64_t step, int64_t n,
-                    int64_t* cells) {
+// Index tuples of a chunk to cells, counted in steps of the axis for one component, in bytes for
+// another number.
+bool resolve_tuples(const Plan& plan, Resolve resolve_values, const char* indices, int64_t step,
+                    int64_t n, int64_t* cells) {
   if (plan.axis_count == 1) return resolve_values(indices, step, n, plan.axes[0].length, cells);
   for (int64_t i = 0; i < n; ++i) cells[i] = 0;
   int64_t component[chunk];
@@ -159,10 +172,11 @@ bool resolve_tuples(const Plan& plan, Resolve resolve_values, const char* indice
   return true;
 }
 
-// ---- slices -------------------------------------------------------------------------------------------------------
+// ---- slices
+// -------------------------------------------------------------------------------------------------------
 
-// The picks of a chunk: where the addressed and the other item of pick i lie. `listed` names the picks that count when
-// cells have owners.
+// The picks of a chunk: where the addressed and the other item of pick i lie. `listed` names the
+// picks that count when cells have owners.
 struct Chunk {
   char* addressed;
   int64_t unit;
@@ -189,7 +203,8 @@ template <bool scatter, class Op>
 void apply_items(const Op& op, const Chunk& c, bool prefetch) {
   const int64_t ahead = prefetch && c.count > items_ahead ? c.count - items_ahead : 0;
   if (prefetch) {
-    for (int64_t i = 0; i < c.count && i < items_ahead; ++i) __builtin_prefetch(c.addressed_at(i), scatter);
+    for (int64_t i = 0; i < c.count && i < items_ahead; ++i)
+      __builtin_prefetch(c.addressed_at(i), scatter);
   }
   // The commonest case apart, so that both steps are known to the compiler.
   if (c.listed == nullptr && c.unit == op.width() && c.step == op.width()) {
@@ -226,7 +241,8 @@ void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool p
   const bool contiguous = run.addressed == op.width() && run.other == op.width();
   const int64_t bytes = n * op.width();
   const int64_t ahead = contiguous && prefetch ? 1 + bytes_ahead / (bytes + 256) : c.count;
-  for (int64_t i = 0; i < ahead && i < c.count && ahead < c.count; ++i) fetch_row(c.addressed_at(i), bytes, scatter);
+  for (int64_t i = 0; i < ahead && i < c.count && ahead < c.count; ++i)
+    fetch_row(c.addressed_at(i), bytes, scatter);
   for (int64_t i = 0; i < c.count; ++i) {
     if (i + ahead < c.count) fetch_row(c.addressed_at(i + ahead), bytes, scatter);
     char* addressed = c.addressed_at(i);
@@ -278,7 +294,8 @@ bool run_slices(const Work& work, const Part& part, char*) {
       c.count = work.owners ? keep_owned(part.owned, cells, listed, count) : count;
       Walk free(work.free, work.free_count, part.free.begin);
       for (int64_t f = part.free.begin; f < part.free.end; ++f, free.next()) {
-        c.addressed = plan.addressed + batch.addressed + free.addressed + part.run.begin * work.run.addressed;
+        c.addressed =
+            plan.addressed + batch.addressed + free.addressed + part.run.begin * work.run.addressed;
         c.other = plan.other + batch.other + free.other + outer.other + at * pick.other +
                   part.run.begin * work.run.other;
         if (n == 1) {
@@ -298,9 +315,11 @@ bool run_slices(const Work& work, const Part& part, char*) {
   return true;
 }
 
-// ---- columns ------------------------------------------------------------------------------------------------------
+// ---- columns
+// ------------------------------------------------------------------------------------------------------
 
-// A block of columns of one batch: the addressed items of column j lie at base + cell * unit + j * step.
+// A block of columns of one batch: the addressed items of column j lie at base + cell * unit + j *
+// step.
 struct Block {
   char* base;
   int64_t unit, step;
@@ -328,11 +347,13 @@ void apply_columns(const Op& op, const Block& block, char* other, const int64_t*
     }
   } else if (block.step == op.width() && block.other_step == op.width()) {
     for (int64_t j = 0; j < width; ++j) {
-      apply<scatter>(op, block.base + cells[j] * block.unit + j * op.width(), other + j * op.width());
+      apply<scatter>(op, block.base + cells[j] * block.unit + j * op.width(),
+                     other + j * op.width());
     }
   } else {
     for (int64_t j = 0; j < width; ++j) {
-      apply<scatter>(op, block.base + cells[j] * block.unit + j * block.step, other + j * block.other_step);
+      apply<scatter>(op, block.base + cells[j] * block.unit + j * block.step,
+                     other + j * block.other_step);
     }
   }
 }
@@ -350,7 +371,8 @@ inline void fetch_columns(const Block& block, const int64_t* cells, bool write) 
 
 // The picks [begin, end) of one block.
 template <bool scatter, class Op>
-bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices, Range picks) {
+bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices,
+                 Range picks) {
   const Plan& plan = *work.plan;
   const Loop& pick = plan.picks[0];
   const Resolve resolve_values = select_resolve(plan.index_dtype);
@@ -367,7 +389,8 @@ bool apply_block(const Op& op, const Work& work, const Block& block, const char*
       good = resolve_values(at, work.run.index, rows * width, length, cells);
     } else {
       for (int64_t r = 0; r < rows; ++r) {
-        good &= resolve_values(at + r * pick.index, work.run.index, width, length, cells + r * width);
+        good &=
+            resolve_values(at + r * pick.index, work.run.index, width, length, cells + r * width);
       }
     }
     if (!good) return false;
@@ -399,29 +422,33 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     char* addressed = plan.addressed + batch.addressed + first * work.run.addressed;
-    Block block{addressed, axis.stride, work.run.addressed, plan.other + batch.other + first * work.run.other,
-                work.run.other, width};
+    Block block{addressed,          axis.stride,
+                work.run.addressed, plan.other + batch.other + first * work.run.other,
+                work.run.other,     width};
     if (work.packed) {
       block.base = buffer;
       block.step = op.width();
       block.unit = width * op.width();
       const char* source = work.source + (addressed - plan.addressed);
       for (int64_t r = 0; r < axis.length; ++r) {
-        apply_run(mover, buffer + r * block.unit, block.step, source + r * axis.stride, work.run.addressed, width);
+        apply_run(mover, buffer + r * block.unit, block.step, source + r * axis.stride,
+                  work.run.addressed, width);
       }
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
     if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;
     if (scatter && work.packed) {
       for (int64_t r = 0; r < axis.length; ++r) {
-        apply_run(mover, addressed + r * axis.stride, work.run.addressed, buffer + r * block.unit, block.step, width);
+        apply_run(mover, addressed + r * axis.stride, work.run.addressed, buffer + r * block.unit,
+                  block.step, width);
       }
     }
   }
   return true;
 }
 
-// ---- choice -------------------------------------------------------------------------------------------------------
+// ---- choice
+// -------------------------------------------------------------------------------------------------------
 
 template <class Op>
 Kernels::Run kernel(const Work& work) {
@@ -434,22 +461,32 @@ Kernels::Run kernel(const Work& work) {
 
 Kernels::Run select_move(const Work& work) {
   switch (work.plan->item) {
-    case 1: return kernel<Move<1>>(work);
-    case 2: return kernel<Move<2>>(work);
-    case 4: return kernel<Move<4>>(work);
-    case 8: return kernel<Move<8>>(work);
-    case 16: return kernel<Move<16>>(work);
-    default: return kernel<MoveBytes>(work);
+    case 1:
+      return kernel<Move<1>>(work);
+    case 2:
+      return kernel<Move<2>>(work);
+    case 4:
+      return kernel<Move<4>>(work);
+    case 8:
+      return kernel<Move<8>>(work);
+    case 16:
+      return kernel<Move<16>>(work);
+    default:
+      return kernel<MoveBytes>(work);
   }
 }
 
 template <class T, class Add, class Mul, class Min, class Max>
 Kernels::Run select_reduction(const Work& work) {
   switch (work.reduction) {
-    case Reduction::add: return kernel<Combine<T, Add>>(work);
-    case Reduction::mul: return kernel<Combine<T, Mul>>(work);
-    case Reduction::min: return kernel<Combine<T, Min>>(work);
-    default: return kernel<Combine<T, Max>>(work);
+    case Reduction::add:
+      return kernel<Combine<T, Add>>(work);
+    case Reduction::mul:
+      return kernel<Combine<T, Mul>>(work);
+    case Reduction::min:
+      return kernel<Combine<T, Min>>(work);
+    default:
+      return kernel<Combine<T, Max>>(work);
   }
 }
 
@@ -457,10 +494,14 @@ Kernels::Run select_reduction(const Work& work) {
 template <class T, class U>
 Kernels::Run select_integer(const Work& work) {
   switch (work.reduction) {
-    case Reduction::add: return kernel<Combine<U, AddInteger<U>>>(work);
-    case Reduction::mul: return kernel<Combine<U, MulInteger<U>>>(work);
-    case Reduction::min: return kernel<Combine<T, MinInteger<T>>>(work);
-    default: return kernel<Combine<T, MaxInteger<T>>>(work);
+    case Reduction::add:
+      return kernel<Combine<U, AddInteger<U>>>(work);
+    case Reduction::mul:
+      return kernel<Combine<U, MulInteger<U>>>(work);
+    case Reduction::min:
+      return kernel<Combine<T, MinInteger<T>>>(work);
+    default:
+      return kernel<Combine<T, MaxInteger<T>>>(work);
   }
 }
 
@@ -471,7 +512,8 @@ Kernels::Run select_float(const Work& work) {
 
 template <class T>
 Kernels::Run select_half(const Work& work) {
-  return select_reduction<T, ThroughFloat<T, AddFloat>, ThroughFloat<T, MulFloat>, MinHalf<T>, MaxHalf<T>>(work);
+  return select_reduction<T, ThroughFloat<T, AddFloat>, ThroughFloat<T, MulFloat>, MinHalf<T>,
+                          MaxHalf<T>>(work);
 }
 
 template <class T>
@@ -484,24 +526,42 @@ Kernels::Run select(const Work& work) {
   if (work.reduction == Reduction::none) return select_move(work);
   if (is_small(work.dtype)) return kernel<Lookup>(work);
   switch (work.dtype) {
-    case Dtype::boolean: return select_reduction<std::uint8_t, Or, And, And, Or>(work);
-    case Dtype::int8: return select_integer<std::int8_t, std::uint8_t>(work);
-    case Dtype::int16: return select_integer<std::int16_t, std::uint16_t>(work);
-    case Dtype::int32: return select_integer<std::int32_t, std::uint32_t>(work);
-    case Dtype::int64: return select_integer<std::int64_t, std::uint64_t>(work);
-    case Dtype::uint8: return select_integer<std::uint8_t, std::uint8_t>(work);
-    case Dtype::uint16: return select_integer<std::uint16_t, std::uint16_t>(work);
-    case Dtype::uint32: return select_integer<std::uint32_t, std::uint32_t>(work);
-    case Dtype::uint64: return select_integer<std::uint64_t, std::uint64_t>(work);
-    case Dtype::float16: return select_half<Float16>(work);
-    case Dtype::bfloat16: return select_half<BFloat16>(work);
-    case Dtype::float32: return select_float<float>(work);
-    case Dtype::float64: return select_float<double>(work);
-    case Dtype::longdouble: return select_float<long double>(work);
-    case Dtype::complex64: return select_complex<float>(work);
-    case Dtype::complex128: return select_complex<double>(work);
-    case Dtype::clongdouble: return select_complex<long double>(work);
-    default: return nullptr;
+    case Dtype::boolean:
+      return select_reduction<std::uint8_t, Or, And, And, Or>(work);
+    case Dtype::int8:
+      return select_integer<std::int8_t, std::uint8_t>(work);
+    case Dtype::int16:
+      return select_integer<std::int16_t, std::uint16_t>(work);
+    case Dtype::int32:
+      return select_integer<std::int32_t, std::uint32_t>(work);
+    case Dtype::int64:
+      return select_integer<std::int64_t, std::uint64_t>(work);
+    case Dtype::uint8:
+      return select_integer<std::uint8_t, std::uint8_t>(work);
+    case Dtype::uint16:
+      return select_integer<std::uint16_t, std::uint16_t>(work);
+    case Dtype::uint32:
+      return select_integer<std::uint32_t, std::uint32_t>(work);
+    case Dtype::uint64:
+      return select_integer<std::uint64_t, std::uint64_t>(work);
+    case Dtype::float16:
+      return select_half<Float16>(work);
+    case Dtype::bfloat16:
+      return select_half<BFloat16>(work);
+    case Dtype::float32:
+      return select_float<float>(work);
+    case Dtype::float64:
+      return select_float<double>(work);
+    case Dtype::longdouble:
+      return select_float<long double>(work);
+    case Dtype::complex64:
+      return select_complex<float>(work);
+    case Dtype::complex128:
+      return select_complex<double>(work);
+    case Dtype::clongdouble:
+      return select_complex<long double>(work);
+    default:
+      return nullptr;
   }
 }
 

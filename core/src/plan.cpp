@@ -5,14 +5,16 @@ namespace {
 
 std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
 
-// Whether one step of `outer` is as far as all of `inner`, in all three arrays: then they are one loop.
+// Whether one step of `outer` is as far as all of `inner`, in all three arrays: then they are one
+// loop.
 bool joins(const Loop& outer, const Loop& inner) {
-  return outer.addressed == inner.addressed * inner.extent && outer.index == inner.index * inner.extent &&
-         outer.other == inner.other * inner.extent;
+  return outer.addressed == inner.addressed * inner.extent &&
+         outer.index == inner.index * inner.extent && outer.other == inner.other * inner.extent;
 }
 
 bool lies_outside(const Loop& a, const Loop& b) {
-  if (magnitude(a.addressed) != magnitude(b.addressed)) return magnitude(a.addressed) > magnitude(b.addressed);
+  if (magnitude(a.addressed) != magnitude(b.addressed))
+    return magnitude(a.addressed) > magnitude(b.addressed);
   if (magnitude(a.other) != magnitude(b.other)) return magnitude(a.other) > magnitude(b.other);
   return magnitude(a.index) > magnitude(b.index);
 }
@@ -46,7 +48,8 @@ std::int64_t total(const Loop* loops, int count) {
   return n;
 }
 
-void start(Plan& plan, const View& addressed, const View& indices, const View& other, bool scatter) {
+void start(Plan& plan, const View& addressed, const View& indices, const View& other,
+           bool scatter) {
   plan.addressed = addressed.bytes;
   plan.indices = indices.bytes;
   plan.other = other.bytes;
@@ -75,14 +78,16 @@ Plan plan_gather(const View& data, const View& indices, int axis, const View& ou
     plan.lanes[plan.lane_count++] = {data.shape[d], data.strides[d], 0, output.strides[o]};
   }
   for (int d = 0; d < indices.rank; ++d) {
-    plan.picks[plan.pick_count++] = {indices.shape[d], 0, indices.strides[d], output.strides[axis + d]};
+    plan.picks[plan.pick_count++] = {indices.shape[d], 0, indices.strides[d],
+                                     output.strides[axis + d]};
   }
   plan.axes[plan.axis_count++] = {data.shape[axis], data.strides[axis], 0};
   return plan;
 }
 
 // other[a..., p, b...] meets addressed[a..., indices[a..., p, b...], b...]
-Plan plan_elements(const View& addressed, const View& indices, int axis, const View& other, bool scatter) {
+Plan plan_elements(const View& addressed, const View& indices, int axis, const View& other,
+                   bool scatter) {
   Plan plan;
   start(plan, addressed, indices, other, scatter);
   for (int d = 0; d < indices.rank; ++d) {
@@ -91,13 +96,16 @@ Plan plan_elements(const View& addressed, const View& indices, int axis, const V
                                        other.strides[d]};
     }
   }
-  plan.picks[plan.pick_count++] = {indices.shape[axis], 0, indices.strides[axis], other.strides[axis]};
+  plan.picks[plan.pick_count++] = {indices.shape[axis], 0, indices.strides[axis],
+                                   other.strides[axis]};
   plan.axes[plan.axis_count++] = {addressed.shape[axis], addressed.strides[axis], 0};
   return plan;
 }
 
-// other[a..., i..., b...] meets addressed[a..., indices[a..., i..., 0], ..., indices[a..., i..., k - 1], b...]
-Plan plan_nd(const View& addressed, const View& indices, int batch_dims, const View& other, bool scatter) {
+// other[a..., i..., b...] meets addressed[a..., indices[a..., i..., 0], ..., indices[a..., i..., k
+// - 1], b...]
+Plan plan_nd(const View& addressed, const View& indices, int batch_dims, const View& other,
+             bool scatter) {
   Plan plan;
   start(plan, addressed, indices, other, scatter);
   const int last = indices.rank - 1;
@@ -115,7 +123,8 @@ Plan plan_nd(const View& addressed, const View& indices, int batch_dims, const V
   }
   for (int j = 0; j < k; ++j) {
     const int d = batch_dims + j;
-    plan.axes[plan.axis_count++] = {addressed.shape[d], addressed.strides[d], j * indices.strides[last]};
+    plan.axes[plan.axis_count++] = {addressed.shape[d], addressed.strides[d],
+                                    j * indices.strides[last]};
   }
   return plan;
 }
@@ -131,7 +140,8 @@ void collapse(Plan& plan) {
 
 std::string describe(const Plan& plan) {
   std::string out = plan.scatter ? "scatter" : "gather";
-  out += " of " + std::to_string(plan.item) + "-byte items; loops: extent (bytes in addressed, indices, other)\n";
+  out += " of " + std::to_string(plan.item) +
+         "-byte items; loops: extent (bytes in addressed, indices, other)\n";
   for (int i = 0; i < plan.lane_count; ++i) out += "  lane " + text(plan.lanes[i]) + "\n";
   for (int i = 0; i < plan.pick_count; ++i) out += "  pick " + text(plan.picks[i]) + "\n";
   for (int i = 0; i < plan.axis_count; ++i) {

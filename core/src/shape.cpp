@@ -19,30 +19,27 @@ std::string both(const View& data, const View& indices) {
 void check_rank(const char* op, const char* name, const View& v) {
   if (v.rank == 0) {
     fail(op, name,
-         std::string(name) + " is a scalar, shape (); it needs at least one dimension. Reshape it to (1,).");
+         std::string(name) +
+             " is a scalar, shape (); it needs at least one dimension. Reshape it to (1,).");
   }
 }
 
 // A result that NumPy could not hold, found before anything is allocated.
 void check_size(const char* op, const Shape& shape, std::int64_t item) {
   if (shape.rank > max_rank) {
-    fail(op, "indices", "the result would have " + std::to_string(shape.rank) +
-                            " dimensions; at most 64 are possible.");
+    fail(op, "indices",
+         "the result would have " + std::to_string(shape.rank) +
+             " dimensions; at most 64 are possible.");
   }
   std::int64_t bytes = item > 0 ? item : 1;
-  bool empty = false, overflow = false;
   for (int d = 0; d < shape.rank; ++d) {
-    if (shape.sizes[d] == 0) {
-      empty = true;
-    } else if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) {
-      overflow = true;
-    } else {
-      bytes *= shape.sizes[d];
+    if (shape.sizes[d] == 0) continue;  // NumPy leaves them out of the product too
+    if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) {
+      fail(op, "indices",
+           "the result would have shape " + text_of(shape) +
+               ", more bytes than 64 bits can count. Use smaller indices.");
     }
-  }
-  if (overflow && !empty) {
-    fail(op, "indices", "the result would have shape " + text_of(shape.sizes, shape.rank) +
-                            ", more bytes than 64 bits can count. Use smaller indices.");
+    bytes *= shape.sizes[d];
   }
 }
 
@@ -53,16 +50,18 @@ void append_sizes(Shape& shape, const View& v, int begin, int end) {
 // indices of the *Elements operators: same rank as data, not larger off the axis.
 void check_elements(const char* op, const View& data, const View& indices, int axis) {
   if (indices.rank != data.rank) {
-    fail(op, "indices", "indices has rank " + std::to_string(indices.rank) + " but data has rank " +
-                            std::to_string(data.rank) + "; they must be equal. " + both(data, indices) + ".");
+    fail(op, "indices",
+         "indices has rank " + std::to_string(indices.rank) + " but data has rank " +
+             std::to_string(data.rank) + "; they must be equal. " + both(data, indices) + ".");
   }
   for (int d = 0; d < data.rank; ++d) {
     if (d != axis && indices.shape[d] > data.shape[d]) {
-      fail(op, "indices", "indices has size " + std::to_string(indices.shape[d]) + " in dimension " +
-                              std::to_string(d) + ", data only " + std::to_string(data.shape[d]) +
-                              "; off the axis (" + std::to_string(axis) +
-                              ") indices may be smaller than data, never larger. " + both(data, indices) +
-                              ". Slice indices.");
+      fail(op, "indices",
+           "indices has size " + std::to_string(indices.shape[d]) + " in dimension " +
+               std::to_string(d) + ", data only " + std::to_string(data.shape[d]) +
+               "; off the axis (" + std::to_string(axis) +
+               ") indices may be smaller than data, never larger. " + both(data, indices) +
+               ". Slice indices.");
     }
   }
 }
@@ -75,13 +74,14 @@ void check_updates(const char* op, const View& updates, const Shape& expected, c
     if (updates.shape[first] != expected.sizes[first]) break;
   }
   if (same && first == updates.rank) return;
-  const std::string where =
-      same ? "; they first differ in dimension " + std::to_string(first) + " (" +
-                 std::to_string(updates.shape[first]) + ", " + std::to_string(expected.sizes[first]) + ")"
-           : "";
-  fail(op, "updates", "updates has shape " + text_of(updates) + " but needs shape " +
-                          text_of(expected.sizes, expected.rank) + ", " + rule + where + ". " + context +
-                          ". Slice or reshape updates.");
+  const std::string where = same ? "; they first differ in dimension " + std::to_string(first) +
+                                       " (" + std::to_string(updates.shape[first]) + ", " +
+                                       std::to_string(expected.sizes[first]) + ")"
+                                 : "";
+  fail(op, "updates",
+       "updates has shape " + text_of(updates) + " but needs shape " +
+           text_of(expected.sizes, expected.rank) + ", " + rule + where + ". " + context +
+           ". Slice or reshape updates.");
 }
 
 }  // namespace
@@ -89,8 +89,8 @@ void check_updates(const char* op, const View& updates, const Shape& expected, c
 int resolve_axis(const char* op, std::int64_t axis, const View& data, const char* data_name) {
   if (axis < -data.rank || axis >= data.rank) {
     throw Error(Fault::argument, op, "axis",
-                "axis = " + std::to_string(axis) + " is not in [" + std::to_string(-data.rank) + ", " +
-                    std::to_string(data.rank - 1) + "] for " + data_name + " of rank " +
+                "axis = " + std::to_string(axis) + " is not in [" + std::to_string(-data.rank) +
+                    ", " + std::to_string(data.rank - 1) + "] for " + data_name + " of rank " +
                     std::to_string(data.rank) + ", shape " + text_of(data) + ".");
   }
   return static_cast<int>(axis < 0 ? axis + data.rank : axis);
@@ -101,8 +101,9 @@ Shape gather_shape(const View& data, const View& indices, std::int64_t axis) {
   check_rank(op, "data", data);
   const int a = resolve_axis(op, axis, data, "data");
   if (data.rank - 1 + indices.rank > max_rank) {
-    fail(op, "indices", "the result would have " + std::to_string(data.rank - 1 + indices.rank) +
-                            " dimensions; at most 64 are possible. " + both(data, indices) + ".");
+    fail(op, "indices",
+         "the result would have " + std::to_string(data.rank - 1 + indices.rank) +
+             " dimensions; at most 64 are possible. " + both(data, indices) + ".");
   }
   Shape shape;
   append_sizes(shape, data, 0, a);
@@ -129,28 +130,32 @@ Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_
   const int limit = data.rank < indices.rank ? data.rank : indices.rank;
   if (batch_dims < 0 || batch_dims >= limit) {
     throw Error(Fault::argument, op, "batch_dims",
-                "batch_dims = " + std::to_string(batch_dims) + " is not in [0, " + std::to_string(limit - 1) +
-                    "], below the ranks of data and indices. " + both(data, indices) + ".");
+                "batch_dims = " + std::to_string(batch_dims) + " is not in [0, " +
+                    std::to_string(limit - 1) + "], below the ranks of data and indices. " +
+                    both(data, indices) + ".");
   }
   const int b = static_cast<int>(batch_dims);
   for (int d = 0; d < b; ++d) {
     if (data.shape[d] != indices.shape[d]) {
-      fail(op, "indices", "indices has size " + std::to_string(indices.shape[d]) + " in batch dimension " +
-                              std::to_string(d) + " but data has " + std::to_string(data.shape[d]) +
-                              "; the first batch_dims = " + std::to_string(b) +
-                              " sizes must be equal. " + both(data, indices) + ".");
+      fail(op, "indices",
+           "indices has size " + std::to_string(indices.shape[d]) + " in batch dimension " +
+               std::to_string(d) + " but data has " + std::to_string(data.shape[d]) +
+               "; the first batch_dims = " + std::to_string(b) + " sizes must be equal. " +
+               both(data, indices) + ".");
     }
   }
   const std::int64_t k = indices.shape[indices.rank - 1];
   if (k > data.rank - b) {
-    fail(op, "indices", "index tuples have length " + std::to_string(k) +
-                            " (the last size of indices), but data has only " + std::to_string(data.rank - b) +
-                            " dimensions after batch_dims = " + std::to_string(b) + ". " +
-                            both(data, indices) + ".");
+    fail(op, "indices",
+         "index tuples have length " + std::to_string(k) +
+             " (the last size of indices), but data has only " + std::to_string(data.rank - b) +
+             " dimensions after batch_dims = " + std::to_string(b) + ". " + both(data, indices) +
+             ".");
   }
   Shape shape;
   if (indices.rank - 1 + data.rank - b - static_cast<int>(k) > max_rank) {
-    fail(op, "indices", "the result would have more than 64 dimensions. " + both(data, indices) + ".");
+    fail(op, "indices",
+         "the result would have more than 64 dimensions. " + both(data, indices) + ".");
   }
   append_sizes(shape, indices, 0, indices.rank - 1);
   append_sizes(shape, data, b + static_cast<int>(k), data.rank);
@@ -158,8 +163,8 @@ Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_
   return shape;
 }
 
-void check_scatter_elements(const char* op, const View& data, const View& indices, const View& updates,
-                            std::int64_t axis) {
+void check_scatter_elements(const char* op, const View& data, const View& indices,
+                            const View& updates, std::int64_t axis) {
   check_rank(op, "data", data);
   check_elements(op, data, indices, resolve_axis(op, axis, data, "data"));
   Shape expected;
@@ -174,9 +179,10 @@ void check_scatter_nd(const View& data, const View& indices, const View& updates
   check_rank(op, "indices", indices);
   const std::int64_t k = indices.shape[indices.rank - 1];
   if (k > data.rank) {
-    fail(op, "indices", "index tuples have length " + std::to_string(k) +
-                            " (the last size of indices), but data has rank " + std::to_string(data.rank) +
-                            ". " + both(data, indices) + ".");
+    fail(op, "indices",
+         "index tuples have length " + std::to_string(k) +
+             " (the last size of indices), but data has rank " + std::to_string(data.rank) + ". " +
+             both(data, indices) + ".");
   }
   if (indices.rank - 1 + data.rank - static_cast<int>(k) > max_rank) {
     fail(op, "updates", "updates would need more than 64 dimensions. " + both(data, indices) + ".");
@@ -195,39 +201,43 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
   const int a = resolve_axis(op, axis, past_cache, "past_cache");
   if (a == 0) {
     throw Error(Fault::argument, op, "axis",
-                "axis = " + std::to_string(axis) +
-                    " is the batch dimension of past_cache, shape " + text_of(past_cache) +
-                    "; the sequence lies on another axis.");
+                "axis = " + std::to_string(axis) + " is the batch dimension of past_cache, shape " +
+                    text_of(past_cache) + "; the sequence lies on another axis.");
   }
-  const std::string context = "past_cache has shape " + text_of(past_cache) + ", update " + text_of(update) +
-                              ", axis = " + std::to_string(axis);
+  const std::string context = "past_cache has shape " + text_of(past_cache) + ", update " +
+                              text_of(update) + ", axis = " + std::to_string(axis);
   if (update.rank != past_cache.rank) {
-    fail(op, "update", "update has rank " + std::to_string(update.rank) + " but past_cache has rank " +
-                           std::to_string(past_cache.rank) + "; they must be equal. " + context + ".");
+    fail(op, "update",
+         "update has rank " + std::to_string(update.rank) + " but past_cache has rank " +
+             std::to_string(past_cache.rank) + "; they must be equal. " + context + ".");
   }
   for (int d = 0; d < update.rank; ++d) {
     const std::int64_t have = update.shape[d], room = past_cache.shape[d];
     if (d == a ? have > room : have != room) {
-      fail(op, "update", "update has size " + std::to_string(have) + " in dimension " + std::to_string(d) +
-                             ", past_cache " + std::to_string(room) +
-                             (d == a ? "; on the axis update may not be longer. " : "; off the axis they must be equal. ") +
-                             context + ".");
+      fail(op, "update",
+           "update has size " + std::to_string(have) + " in dimension " + std::to_string(d) +
+               ", past_cache " + std::to_string(room) +
+               (d == a ? "; on the axis update may not be longer. "
+                       : "; off the axis they must be equal. ") +
+               context + ".");
     }
   }
   if (write_indices == nullptr) return;
   if (write_indices->rank != 1 || write_indices->shape[0] != past_cache.shape[0]) {
-    fail(op, "write_indices", "write_indices has shape " + text_of(*write_indices) + " but needs shape (" +
-                                  std::to_string(past_cache.shape[0]) + ",), one entry a batch row. " +
-                                  context + ".");
+    fail(op, "write_indices",
+         "write_indices has shape " + text_of(*write_indices) + " but needs shape (" +
+             std::to_string(past_cache.shape[0]) + ",), one entry a batch row. " + context + ".");
   }
 }
 
-void check_index_dtype(const char* op, const char* argument, const View& indices, const char* found) {
+void check_index_dtype(const char* op, const char* argument, const View& indices,
+                       const char* found) {
   if (is_index(indices.dtype)) return;
-  throw Error(Fault::dtype, op, argument,
-              std::string(argument) + " has dtype " + found +
-                  "; an integer dtype of 8 to 64 bits in native byte order is needed. Convert it with " +
-                  argument + ".astype(\"int64\").");
+  throw Error(
+      Fault::dtype, op, argument,
+      std::string(argument) + " has dtype " + found +
+          "; an integer dtype of 8 to 64 bits in native byte order is needed. Convert it with " +
+          argument + ".astype(\"int64\").");
 }
 
 bool is_reducible(Dtype dtype, Reduction reduction) {

@@ -1,6 +1,7 @@
-// Sources of the formats: OCP 8-bit Floating Point Specification 1.0 (E4M3, E5M2), OCP Microscaling Formats 1.0 (E8M0,
-// FP6, FP4), "8-bit Numerical Formats for Deep Neural Networks" (the FNUZ kinds), IEEE P3109 drafts as ml_dtypes has them
-// (E3M4, E4M3). Results out of range become what ml_dtypes makes of them.
+// Sources of the formats: OCP 8-bit Floating Point Specification 1.0 (E4M3, E5M2), OCP Microscaling
+// Formats 1.0 (E8M0, FP6, FP4), "8-bit Numerical Formats for Deep Neural Networks" (the FNUZ
+// kinds), IEEE P3109 drafts as ml_dtypes has them (E3M4, E4M3). Results out of range become what
+// ml_dtypes makes of them.
 #include "sowreap/small_float.hpp"
 
 #include <algorithm>
@@ -15,10 +16,10 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 enum class Special {
-  ieee,       // the highest exponent holds infinities and NaN
-  nan_only,   // all bits set but the sign is NaN; no infinity
-  nan_zero,   // the pattern of -0 is the NaN; no infinity, no -0
-  none,       // all patterns are numbers
+  ieee,      // the highest exponent holds infinities and NaN
+  nan_only,  // all bits set but the sign is NaN; no infinity
+  nan_zero,  // the pattern of -0 is the NaN; no infinity, no -0
+  none,      // all patterns are numbers
 };
 
 struct Format {
@@ -28,16 +29,26 @@ struct Format {
 
 Format format_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::float8_e3m4: return {3, 4, 3, Special::ieee};
-    case Dtype::float8_e4m3: return {4, 3, 7, Special::ieee};
-    case Dtype::float8_e4m3b11fnuz: return {4, 3, 11, Special::nan_zero};
-    case Dtype::float8_e4m3fn: return {4, 3, 7, Special::nan_only};
-    case Dtype::float8_e4m3fnuz: return {4, 3, 8, Special::nan_zero};
-    case Dtype::float8_e5m2: return {5, 2, 15, Special::ieee};
-    case Dtype::float8_e5m2fnuz: return {5, 2, 16, Special::nan_zero};
-    case Dtype::float6_e2m3fn: return {2, 3, 1, Special::none};
-    case Dtype::float6_e3m2fn: return {3, 2, 3, Special::none};
-    default: return {2, 1, 1, Special::none};  // float4_e2m1fn
+    case Dtype::float8_e3m4:
+      return {3, 4, 3, Special::ieee};
+    case Dtype::float8_e4m3:
+      return {4, 3, 7, Special::ieee};
+    case Dtype::float8_e4m3b11fnuz:
+      return {4, 3, 11, Special::nan_zero};
+    case Dtype::float8_e4m3fn:
+      return {4, 3, 7, Special::nan_only};
+    case Dtype::float8_e4m3fnuz:
+      return {4, 3, 8, Special::nan_zero};
+    case Dtype::float8_e5m2:
+      return {5, 2, 15, Special::ieee};
+    case Dtype::float8_e5m2fnuz:
+      return {5, 2, 16, Special::nan_zero};
+    case Dtype::float6_e2m3fn:
+      return {2, 3, 1, Special::none};
+    case Dtype::float6_e3m2fn:
+      return {3, 2, 3, Special::none};
+    default:
+      return {2, 1, 1, Special::none};  // float4_e2m1fn
   }
 }
 
@@ -62,11 +73,13 @@ class SmallFloat {
       return negative ? -infinity : infinity;
     }
     const int implied = exponent == 0 ? 0 : 1 << format_.mantissa_bits;
-    const double value = std::ldexp(implied + mantissa, std::max(exponent, 1) - format_.bias - format_.mantissa_bits);
+    const double value = std::ldexp(implied + mantissa,
+                                    std::max(exponent, 1) - format_.bias - format_.mantissa_bits);
     return negative ? -value : value;
   }
 
-  // To the nearest, ties to the even mantissa. Patterns of positive numbers are ordered as their values are.
+  // To the nearest, ties to the even mantissa. Patterns of positive numbers are ordered as their
+  // values are.
   std::uint8_t encode(double value) const {
     if (std::isnan(value)) return not_a_number(std::signbit(value));
     const bool negative = std::signbit(value);
@@ -88,20 +101,26 @@ class SmallFloat {
   std::uint8_t too_large(bool negative) const {
     const int sign = negative ? sign_ : 0;
     switch (format_.special) {
-      case Special::none: return static_cast<std::uint8_t>(largest_ | sign);
-      case Special::ieee: return static_cast<std::uint8_t>((largest_ + 1) | sign);
-      default: return not_a_number(negative);
+      case Special::none:
+        return static_cast<std::uint8_t>(largest_ | sign);
+      case Special::ieee:
+        return static_cast<std::uint8_t>((largest_ + 1) | sign);
+      default:
+        return not_a_number(negative);
     }
   }
 
   std::uint8_t not_a_number(bool negative) const {
     const int sign = negative ? sign_ : 0;
     switch (format_.special) {
-      case Special::nan_zero: return static_cast<std::uint8_t>(sign_);
-      case Special::nan_only: return static_cast<std::uint8_t>((sign_ - 1) | sign);
+      case Special::nan_zero:
+        return static_cast<std::uint8_t>(sign_);
+      case Special::nan_only:
+        return static_cast<std::uint8_t>((sign_ - 1) | sign);
       case Special::ieee:
         return static_cast<std::uint8_t>((largest_ + 1) | 1 << (format_.mantissa_bits - 1) | sign);
-      default: return static_cast<std::uint8_t>(sign_);
+      default:
+        return static_cast<std::uint8_t>(sign_);
     }
   }
 
@@ -115,14 +134,11 @@ struct Exponent {
   double decode(int bits) const { return bits == 255 ? nan : std::ldexp(1.0, bits - 127); }
 
   std::uint8_t encode(double value) const {
-    if (!(value > 0)) return value == 0 ? 0 : 255;
     int exponent;
-    const double fraction = std::frexp(value, &exponent);  // in [0.5, 1)
-    // A tie (fraction 0.75) goes to the even exponent pattern.
-    int bits = exponent - 1 + 127;
-    if (fraction > 0.75 || (fraction == 0.75 && (bits & 1) != 0)) ++bits;
-    if (bits < 0) return 0;
-    return static_cast<std::uint8_t>(std::min(bits, 255));
+    const double fraction = std::frexp(value, &exponent);  // in [0.5, 1), or NaN
+    // Half way goes up, and what is too small is NaN, as in ml_dtypes.
+    const int bits = exponent - 1 + 127 + (fraction >= 0.75 ? 1 : 0);
+    return static_cast<std::uint8_t>(std::isnan(value) || bits < 0 || bits > 254 ? 255 : bits);
   }
 };
 
@@ -149,10 +165,18 @@ void fill(const Format& format, Reduction reduction, std::uint8_t* table) {
       const double x = values[a], y = values[b];
       int item;
       switch (reduction) {
-        case Reduction::add: item = format.encode(x + y); break;
-        case Reduction::mul: item = format.encode(x * y); break;
-        case Reduction::min: item = y < x || y != y ? b : a; break;
-        default: item = y > x || y != y ? b : a; break;
+        case Reduction::add:
+          item = format.encode(x + y);
+          break;
+        case Reduction::mul:
+          item = format.encode(x * y);
+          break;
+        case Reduction::min:
+          item = y < x || y != y ? b : a;
+          break;
+        default:
+          item = y > x || y != y ? b : a;
+          break;
       }
       table[a << 8 | b] = static_cast<std::uint8_t>(item);
     }
@@ -161,12 +185,18 @@ void fill(const Format& format, Reduction reduction, std::uint8_t* table) {
 
 void fill(Dtype dtype, Reduction reduction, std::uint8_t* table) {
   switch (dtype) {
-    case Dtype::float8_e8m0fnu: return fill(Exponent{}, reduction, table);
-    case Dtype::int2: return fill(SmallInteger{2, true}, reduction, table);
-    case Dtype::uint2: return fill(SmallInteger{2, false}, reduction, table);
-    case Dtype::int4: return fill(SmallInteger{4, true}, reduction, table);
-    case Dtype::uint4: return fill(SmallInteger{4, false}, reduction, table);
-    default: return fill(SmallFloat(format_of(dtype)), reduction, table);
+    case Dtype::float8_e8m0fnu:
+      return fill(Exponent{}, reduction, table);
+    case Dtype::int2:
+      return fill(SmallInteger{2, true}, reduction, table);
+    case Dtype::uint2:
+      return fill(SmallInteger{2, false}, reduction, table);
+    case Dtype::int4:
+      return fill(SmallInteger{4, true}, reduction, table);
+    case Dtype::uint4:
+      return fill(SmallInteger{4, false}, reduction, table);
+    default:
+      return fill(SmallFloat(format_of(dtype)), reduction, table);
   }
 }
 
@@ -177,9 +207,11 @@ std::atomic<const std::uint8_t*> tables[small_count][reduction_count];
 
 const std::uint8_t* small_table(Dtype dtype, Reduction reduction) {
   std::atomic<const std::uint8_t*>& slot =
-      tables[static_cast<int>(dtype) - static_cast<int>(first_small)][static_cast<int>(reduction) - 1];
+      tables[static_cast<int>(dtype) - static_cast<int>(first_small)]
+            [static_cast<int>(reduction) - 1];
   if (const std::uint8_t* ready = slot.load(std::memory_order_acquire)) return ready;
-  // Two threads may build it at once; one table stays. A lock could be held by another thread during a fork.
+  // Two threads may build it at once; one table stays. A lock could be held by another thread
+  // during a fork.
   auto* table = new std::uint8_t[256 * 256];
   fill(dtype, reduction, table);
   const std::uint8_t* ready = nullptr;

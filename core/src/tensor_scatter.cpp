@@ -16,7 +16,9 @@ struct WriteIndex {
   bool negative;
   uint64_t value;  // two's complement where negative
 
-  std::string text() const { return negative ? std::to_string(static_cast<int64_t>(value)) : std::to_string(value); }
+  std::string text() const {
+    return negative ? std::to_string(static_cast<int64_t>(value)) : std::to_string(value);
+  }
 };
 
 template <class T>
@@ -29,28 +31,39 @@ WriteIndex load(const char* at) {
 WriteIndex load(const View& write_indices, int64_t row) {
   const char* at = write_indices.bytes + row * write_indices.strides[0];
   switch (write_indices.dtype) {
-    case Dtype::int8: return load<std::int8_t>(at);
-    case Dtype::int16: return load<std::int16_t>(at);
-    case Dtype::int32: return load<std::int32_t>(at);
-    case Dtype::uint8: return load<std::uint8_t>(at);
-    case Dtype::uint16: return load<std::uint16_t>(at);
-    case Dtype::uint32: return load<std::uint32_t>(at);
-    case Dtype::uint64: return load<uint64_t>(at);
-    default: return load<int64_t>(at);
+    case Dtype::int8:
+      return load<std::int8_t>(at);
+    case Dtype::int16:
+      return load<std::int16_t>(at);
+    case Dtype::int32:
+      return load<std::int32_t>(at);
+    case Dtype::uint8:
+      return load<std::uint8_t>(at);
+    case Dtype::uint16:
+      return load<std::uint16_t>(at);
+    case Dtype::uint32:
+      return load<std::uint32_t>(at);
+    case Dtype::uint64:
+      return load<uint64_t>(at);
+    default:
+      return load<int64_t>(at);
   }
 }
 
 [[noreturn]] void report(const CacheWrite& call, int64_t row, WriteIndex start) {
   const int64_t length = call.past_cache->shape[call.axis], steps = call.update->shape[call.axis];
-  const std::string shapes = "past_cache has shape " + text_of(*call.past_cache) + ", update " + text_of(*call.update);
+  const std::string shapes =
+      "past_cache has shape " + text_of(*call.past_cache) + ", update " + text_of(*call.update);
   std::string text = "write_indices[" + std::to_string(row) + "] = " + start.text();
   if (start.negative) {
-    text += " is negative; positions on axis " + std::to_string(call.axis) + " (length " + std::to_string(length) +
-            ") count from 0. " + shapes + ". Add the length if the end was meant.";
+    text += " is negative; positions on axis " + std::to_string(call.axis) + " (length " +
+            std::to_string(length) + ") count from 0. " + shapes +
+            ". Add the length if the end was meant.";
   } else {
-    text += " would write " + std::to_string(steps) + " positions from there on axis " + std::to_string(call.axis) +
-            ", which has length " + std::to_string(length) + "; " + shapes + ". Lower it to at most " +
-            std::to_string(length - steps) + ", or pass mode=\"circular\".";
+    text += " would write " + std::to_string(steps) + " positions from there on axis " +
+            std::to_string(call.axis) + ", which has length " + std::to_string(length) + "; " +
+            shapes + ". Lower it to at most " + std::to_string(length - steps) +
+            ", or pass mode=\"circular\".";
   }
   Error error(Fault::index, "tensor_scatter", "write_indices", text);
   error.position = {row};
@@ -64,10 +77,12 @@ void check_write_indices(const CacheWrite& call) {
   if (call.write_indices == nullptr) return;
   const int64_t length = call.past_cache->shape[call.axis], steps = call.update->shape[call.axis];
   const View& starts = *call.write_indices;
-  const int64_t rows = starts.strides[0] == 0 ? std::min<int64_t>(starts.shape[0], 1) : starts.shape[0];
+  const int64_t rows =
+      starts.strides[0] == 0 ? std::min<int64_t>(starts.shape[0], 1) : starts.shape[0];
   for (int64_t row = 0; row < rows; ++row) {
     const WriteIndex start = load(starts, row);
-    const bool beyond = !call.circular && steps > 0 && start.value > static_cast<uint64_t>(length - steps);
+    const bool beyond =
+        !call.circular && steps > 0 && start.value > static_cast<uint64_t>(length - steps);
     if (start.negative || beyond) report(call, row, start);
   }
 }
@@ -92,7 +107,8 @@ struct Box {
 };
 
 // Batch rows [row, row + rows): steps [from, from + count) of update to position `to` of the cache.
-void write_run(const CacheWrite& call, int64_t row, int64_t rows, int64_t from, int64_t to, int64_t count) {
+void write_run(const CacheWrite& call, int64_t row, int64_t rows, int64_t from, int64_t to,
+               int64_t count) {
   Box source(*call.update), target(*call.output);
   source.narrow(0, row, rows);
   target.narrow(0, row, rows);
@@ -103,11 +119,13 @@ void write_run(const CacheWrite& call, int64_t row, int64_t rows, int64_t from, 
 
 void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex start) {
   const int64_t length = call.past_cache->shape[call.axis], steps = call.update->shape[call.axis];
-  // The write index may have been changed by another thread since it was checked: fold it into the axis again.
+  // The write index may have been changed by another thread since it was checked: fold it into the
+  // axis again.
   const int64_t begin = static_cast<int64_t>(start.value % static_cast<uint64_t>(length));
   const int64_t before_end = std::min(steps, length - begin);
   write_run(call, row, rows, 0, begin, before_end);
-  if (call.circular && before_end < steps) write_run(call, row, rows, before_end, 0, steps - before_end);
+  if (call.circular && before_end < steps)
+    write_run(call, row, rows, before_end, 0, steps - before_end);
 }
 
 }  // namespace

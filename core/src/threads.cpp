@@ -16,8 +16,8 @@ namespace {
 
 using Task = void (*)(void*, std::int64_t, int);
 
-// One call at a time has the workers; others run on their own thread meanwhile. Workers take parts by a counter, so that
-// an uneven part holds up nobody.
+// One call at a time has the workers; others run on their own thread meanwhile. Workers take parts
+// by a counter, so that an uneven part holds up nobody.
 class Pool {
  public:
   // False when another call has the workers.
@@ -103,8 +103,9 @@ class Pool {
 std::atomic<Pool*> pool{nullptr};
 
 #if !defined(_WIN32)
-// A child has the forking thread alone. It gets a new pool; the old one, whose threads are gone, is left behind.
-// The parent waits until no call has the workers, so the child finds no call half done.
+// A child has the forking thread alone. It gets a new pool; the old one, whose threads are gone, is
+// left behind. The parent waits until no call has the workers, so the child finds no call half
+// done.
 void before_fork() { pool.load()->lock_for_fork(); }
 void after_fork_in_parent() { pool.load()->unlock_after_fork(); }
 void after_fork_in_child() { pool.store(new Pool); }

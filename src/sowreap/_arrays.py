@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sowreap._errors import ArgumentError, DtypeError
+from sowreap._errors import ArgumentError, DtypeError, ShapeError
 
 _OVERLAP_WORK = 100_000  # steps that the exact test of shared memory may take
 
 
 def as_array(operator: str, name: str, value: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """`value` as an ndarray without a copy where it is one; `dtype` is what lists and scalars take."""
+    """`value` as an ndarray, without a copy of one; lists and scalars take `dtype`."""
     if isinstance(value, np.ndarray):
         return _base_of(operator, name, value)
     if value is None:
@@ -22,7 +22,7 @@ def as_array(operator: str, name: str, value: Any, dtype: np.dtype[Any] | None) 
         )
     try:
         array = np.asarray(value)
-        if not hasattr(value, "dtype") and array.dtype != dtype:
+        if not hasattr(value, "dtype"):
             array = _converted(array, value, name, dtype)
     except (ValueError, TypeError, OverflowError) as error:
         raise DtypeError(
@@ -79,11 +79,15 @@ def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
 def check_result(operator: str, out: Any, result: NDArray[Any]) -> NDArray[Any]:
     """`out` checked against a result that is already there, for items that hold references."""
     target = as_out(operator, out)
-    if target.shape != result.shape or target.dtype != result.dtype:
-        kind = ArgumentError if target.dtype == result.dtype else DtypeError
-        raise kind(
-            f"{operator}: out has dtype {target.dtype} and shape {target.shape} but the result has "
-            f"dtype {result.dtype} and shape {result.shape}.",
+    if target.shape != result.shape:
+        raise ShapeError(
+            f"{operator}: out has shape {target.shape} but the result has shape {result.shape}.",
+            operator=operator,
+            argument="out",
+        )
+    if target.dtype != result.dtype:
+        raise DtypeError(
+            f"{operator}: out has dtype {target.dtype} but the result has dtype {result.dtype}.",
             operator=operator,
             argument="out",
         )

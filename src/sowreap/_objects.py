@@ -155,7 +155,9 @@ def _common_dtype(operator: str, data: Array, updates: Array) -> np.dtype[Any]:
 def _concatenated(data: Array, updates: Array, targets: Array, dtype: np.dtype[Any]) -> Array:
     """Each update appended to its item, in the order of the loop."""
     items = data.astype(object).reshape(-1)
-    for position, update in zip(targets.reshape(-1), updates.astype(object).reshape(-1), strict=True):
+    for position, update in zip(
+        targets.reshape(-1), updates.astype(object).reshape(-1), strict=True
+    ):
         items[position] = items[position] + update
     if dtype.kind not in "US":
         return items.astype(dtype).reshape(data.shape)

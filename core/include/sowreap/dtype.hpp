@@ -1,4 +1,5 @@
-// The one list of element types. Moving an item needs its width alone; arithmetic needs the number type.
+// The one list of element types. Moving an item needs its width alone; arithmetic needs the number
+// type.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Running a plan: checking its indices, choosing a form and a split over threads, calling the kernels.
+// Running a plan: checking its indices, choosing a form and a split over threads, calling the
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ struct IndexRule {
   const char* op;
   const View* data;
   const View* indices;
-  int axis;     // of data: the one that values address, or that the first component of a tuple addresses
+  int axis;     // of data: the one that values address, or that the first component of a tuple
+                // addresses
   bool tuples;  // the last axis of indices holds the components of tuples
 };
 
@@ -23,11 +25,13 @@ void check_indices(const IndexRule& rule);
 struct Call {
   Plan plan;
   IndexRule rule;
-  Dtype dtype;           // of the data
-  Reduction reduction;   // none for gathers
-  const View* source;    // of a scatter into another array than data: data, to be copied first; otherwise null
+  Dtype dtype;          // of the data
+  Reduction reduction;  // none for gathers
+  const View* source;   // of a scatter into another array than data: data, to be copied first;
+                        // otherwise null
   const View* output;
-  bool visible;          // the caller can see the output: no byte of it changes before all indices are checked
+  bool visible;  // the caller can see the output: no byte of it changes before all indices are
+                 // checked
 };
 
 // Bytes that the call reads and writes, roughly.
@@ -35,7 +39,8 @@ double work_bytes(const Call& call);
 
 void execute(Call& call);
 
-// tensor_scatter: `update` is written along `axis` of the cache, from each batch row's write index on.
+// tensor_scatter: `update` is written along `axis` of the cache, from each batch row's write index
+// on.
 struct CacheWrite {
   const View* past_cache;
   const View* update;

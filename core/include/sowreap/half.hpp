@@ -37,7 +37,8 @@ struct Float16 {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     const std::uint32_t rest = bits & 0x7fffu;
     if (rest >= 0x7c00u) return float_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-    // Subnormals too: the pattern, read as a float exponent too small by 112, is scaled back exactly.
+    // Subnormals too: the pattern, read as a float exponent too small by 112, is scaled back
+    // exactly.
     return float_of_bits(sign | bits_of_float(float_of_bits(rest << 13) * 0x1p112f));
 #endif
   }

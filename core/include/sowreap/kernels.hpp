@@ -1,4 +1,5 @@
-// What the kernels, compiled once for each instruction set, are given. Everything is decided before.
+// What the kernels, compiled once for each instruction set, are given. Everything is decided
+// before.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +39,17 @@ struct Work {
   Loop free[2 * max_rank];   // slices: index tuples are shared
   Loop run;                  // the innermost one; extent 1 where there is none
   bool prefetch;             // the addressed array is larger than the cache
-  // slices, scatters: a part applies the cells in its range `owned` alone. A cell is counted in steps of the
-  // axis, or in bytes where index tuples have other than one component.
+  // slices, scatters: a part applies the cells in its range `owned` alone. A cell is counted in
+  // steps of the axis, or in bytes where index tuples have other than one component.
   bool owners;
-  // columns: a part packs its block of columns into a buffer of its own, and a scatter writes it back from there.
-  // The block is read from `source`, which has the strides of the addressed array.
+  // columns: a part packs its block of columns into a buffer of its own, and a scatter writes it
+  // back from there. The block is read from `source`, which has the strides of the addressed array.
   bool packed;
   const char* source;
 };
 
-// Index tuples that are resolved at once; also the most columns that a part of the columns form may have.
+// Index tuples that are resolved at once; also the most columns that a part of the columns form may
+// have.
 inline constexpr std::int64_t chunk = 1024;
 
 struct Kernels {

@@ -7,7 +7,8 @@
 
 namespace sowreap {
 
-const Kernels& kernels();   // of the best instruction set
-std::int64_t cache_bytes();  // half of a core's second-level cache: what a block of columns may fill
+const Kernels& kernels();  // of the best instruction set
+std::int64_t
+cache_bytes();  // half of a core's second-level cache: what a block of columns may fill
 
 }  // namespace sowreap

@@ -3,11 +3,12 @@
 // Every operator of the family walks over
 //   lanes: dimensions along which nothing depends on order (batches, rows, columns, slices), and
 //   picks: dimensions over which index tuples are met, in the order of the standard's loop,
-// and for each pick in each lane moves one item between the *addressed* array (data of a gather, output of
-// a scatter) and the *other* one (output of a gather, updates of a scatter). The addressed item lies at
+// and for each pick in each lane moves one item between the *addressed* array (data of a gather,
+// output of a scatter) and the *other* one (output of a gather, updates of a scatter). The
+// addressed item lies at
 //   sum(lane position * lane.addressed) + sum(index component * axis.stride),
-// the other one at the sum of positions times `other`, and the index tuple at the sum of positions times
-// `index`. A lane whose index stride is 0 shares its index tuples: such lanes make slices.
+// the other one at the sum of positions times `other`, and the index tuple at the sum of positions
+// times `index`. A lane whose index stride is 0 shares its index tuples: such lanes make slices.
 #pragma once
 
 #include <cstdint>
@@ -44,17 +45,21 @@ struct Plan {
   std::int64_t pick_total() const;
 };
 
-// Shapes have been checked (shape.hpp). `other` is the output of a gather, the updates of a scatter;
-// `addressed` is the data of a gather, the output of a scatter.
+// Shapes have been checked (shape.hpp). `other` is the output of a gather, the updates of a
+// scatter; `addressed` is the data of a gather, the output of a scatter.
 Plan plan_gather(const View& data, const View& indices, int axis, const View& output);
-Plan plan_elements(const View& addressed, const View& indices, int axis, const View& other, bool scatter);
-Plan plan_nd(const View& addressed, const View& indices, int batch_dims, const View& other, bool scatter);
+Plan plan_elements(const View& addressed, const View& indices, int axis, const View& other,
+                   bool scatter);
+Plan plan_nd(const View& addressed, const View& indices, int batch_dims, const View& other,
+             bool scatter);
 
-// Lanes sorted from the outermost in memory to the innermost, dimensions of extent 1 dropped and neighbours
-// that can be one loop joined; picks joined likewise, and sorted too where their order is free (gathers).
+// Lanes sorted from the outermost in memory to the innermost, dimensions of extent 1 dropped and
+// neighbours that can be one loop joined; picks joined likewise, and sorted too where their order
+// is free (gathers).
 void collapse(Plan& plan);
 
-// Axis `axis` of `indices` addresses cells of this many; -1 where it is the last axis of index tuples.
+// Axis `axis` of `indices` addresses cells of this many; -1 where it is the last axis of index
+// tuples.
 std::string describe(const Plan& plan);
 
 }  // namespace sowreap

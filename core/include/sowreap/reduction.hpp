@@ -1,7 +1,8 @@
-// One functor for each reduction: the rules of NaN, signed zero, overflow and bool are here and nowhere else.
+// One functor for each reduction: the rules of NaN, signed zero, overflow and bool are here and
+// nowhere else.
 //
-// This header is compiled once for every instruction set (see kernels.cpp), so it lives in that namespace
-// and calls nothing that could be shared between them by the linker.
+// This header is compiled once for every instruction set (see kernels.cpp), so it lives in that
+// namespace and calls nothing that could be shared between them by the linker.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ enum class Reduction : std::uint8_t { none, add, mul, min, max };
 
 inline namespace SOWREAP_ISA {
 
-// Integers wrap: the sum is formed in the unsigned type, where overflow is defined. Types shorter than
-// int go through 32 bits, since uint16 * uint16 would be promoted to a signed int that can overflow.
+// Integers wrap: the sum is formed in the unsigned type, where overflow is defined. Types shorter
+// than int go through 32 bits, since uint16 * uint16 would be promoted to a signed int that can
+// overflow.
 template <class T>
 struct wide_unsigned;
 template <>
@@ -65,8 +67,8 @@ template <class T>
 struct MulFloat {
   T operator()(T a, T b) const { return a * b; }
 };
-// NaN on either side gives NaN; -0.0 and 0.0 are equal, so the first stays. The tests are joined by `|`
-// because `||` would be a branch.
+// NaN on either side gives NaN; -0.0 and 0.0 are equal, so the first stays. The tests are joined by
+// `|` because `||` would be a branch.
 template <class T>
 struct MinFloat {
   T operator()(T a, T b) const { return (b < a) | (b != b) ? b : a; }
@@ -76,8 +78,8 @@ struct MaxFloat {
   T operator()(T a, T b) const { return (b > a) | (b != b) ? b : a; }
 };
 
-// Half formats are computed in float and rounded after each update. A float has more than twice the bits
-// of a half plus two, so rounding twice gives the correctly rounded sum and product.
+// Half formats are computed in float and rounded after each update. A float has more than twice the
+// bits of a half plus two, so rounding twice gives the correctly rounded sum and product.
 template <class Half, template <class> class F>
 struct ThroughFloat {
   Half operator()(Half a, Half b) const {

@@ -1,5 +1,5 @@
-// The rules of ranks, shapes, axes and dtypes of every operator. Each function returns the shape of the
-// result or throws Error; none touches data.
+// The rules of ranks, shapes, axes and dtypes of every operator. Each function returns the shape of
+// the result or throws Error; none touches data.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ Shape gather_shape(const View& data, const View& indices, std::int64_t axis);
 Shape gather_elements_shape(const View& data, const View& indices, std::int64_t axis);
 Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_dims);
 
-void check_scatter_elements(const char* op, const View& data, const View& indices, const View& updates,
-                            std::int64_t axis);
+void check_scatter_elements(const char* op, const View& data, const View& indices,
+                            const View& updates, std::int64_t axis);
 void check_scatter_nd(const View& data, const View& indices, const View& updates);
 // Without write_indices: null.
 void check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
                           std::int64_t axis);
 
-void check_index_dtype(const char* op, const char* argument, const View& indices, const char* found);
+void check_index_dtype(const char* op, const char* argument, const View& indices,
+                       const char* found);
 
 // Whether `reduction` is defined on items of this dtype.
 bool is_reducible(Dtype dtype, Reduction reduction);

@@ -8,7 +8,8 @@
 
 namespace sowreap {
 
-// 65536 bytes: entry a * 256 + b is the item that `reduction` makes of a and b. Built at first use, kept.
+// 65536 bytes: entry a * 256 + b is the item that `reduction` makes of a and b. Built at first use,
+// kept.
 const std::uint8_t* small_table(Dtype dtype, Reduction reduction);
 
 }  // namespace sowreap

@@ -6,13 +6,14 @@
 
 namespace sowreap {
 
-int thread_count();              // what the next call may use
-void set_thread_count(int n);    // n >= 1
+int thread_count();            // what the next call may use
+void set_thread_count(int n);  // n >= 1
 
-// Calls task(context, part, worker) for each part in [0, parts) on up to `threads` threads, this one included,
-// and returns when all are done. `worker` is in [0, threads). A task must not throw. When the pool serves
-// another call already, this thread does all parts itself.
-void run_parallel(std::int64_t parts, int threads, void (*task)(void*, std::int64_t, int), void* context);
+// Calls task(context, part, worker) for each part in [0, parts) on up to `threads` threads, this
+// one included, and returns when all are done. `worker` is in [0, threads). A task must not throw.
+// When the pool serves another call already, this thread does all parts itself.
+void run_parallel(std::int64_t parts, int threads, void (*task)(void*, std::int64_t, int),
+                  void* context);
 
 template <class Task>
 void run_parallel(std::int64_t parts, int threads, Task&& task) {

@@ -1,0 +1,28 @@
+"""Entry of the command ``sowreap`` and of ``python -m sowreap``."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the command and leave the process with its status."""
+    try:
+        from sowreap._cli.app import cli
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"click", "rich"}:
+            raise
+        print(
+            f"sowreap: error: the command needs {error.name}, which is not installed; "
+            'run: pip install "sowreap[onnx]"',
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(cli.main(prog_name="sowreap"))
+
+
+if __name__ == "__main__":
+    main()

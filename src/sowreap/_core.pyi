@@ -1,0 +1,31 @@
+"""
+Kernels of gather and scatter. Use the functions of the package sowreap instead.
+"""
+
+from typing import Any
+
+import numpy.typing
+
+
+def gather(data: object | None, indices: object | None, axis: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def gather_elements(data: object | None, indices: object | None, axis: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def gather_nd(data: object | None, indices: object | None, batch_dims: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def scatter(data: object | None, indices: object | None, updates: object | None, axis: object | None, mode: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def scatter_elements(data: object | None, indices: object | None, updates: object | None, axis: object | None, reduction: object | None, include_self: object | None, mode: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def scatter_nd(data: object | None, indices: object | None, updates: object | None, reduction: object | None, include_self: object | None, mode: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def tensor_scatter(past_cache: object | None, update: object | None, write_indices: object | None, axis: object | None, mode: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
+
+def isa() -> str:
+    """The instruction set in use: 'baseline', 'avx2' or 'avx512'."""
+
+def thread_count() -> int:
+    """Threads that a call may use."""
+
+def set_thread_count(n: int) -> None:
+    """Let calls use up to n threads, n >= 1."""

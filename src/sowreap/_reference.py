@@ -1,0 +1,460 @@
+"""The meaning of the seven functions, as the loops of the ONNX standard.
+
+Each function here takes the arguments of its public namesake (without ``out``) and is written to be
+obviously right: one plain loop in row-major order of ``indices``, one element at a time. Tests and
+documentation compare against it; nothing else may call it.
+
+Sources: the operator texts of ONNX (https://onnx.ai/onnx/operators/). Where a text is silent or
+contradicts itself, ``docs/semantics.md`` records the choice.
+"""
+
+from __future__ import annotations
+
+import operator as _operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sowreap._errors import ArgumentError, DtypeError, OutOfRangeError, ShapeError
+
+Array = NDArray[Any]
+
+REDUCTIONS = ("none", "add", "mul", "min", "max")
+STRING_KINDS = "OUST"  # str or bytes objects, fixed-width text, fixed-width bytes, StringDType
+
+
+# --- the functions ------------------------------------------------------------------------------
+
+
+def gather(data: ArrayLike, indices: ArrayLike, axis: int = 0) -> Array:
+    """Read slices of `data` along `axis`.
+
+    Definition::
+
+        out[before, i, after] = data[before, indices[i], after]
+
+    Source: ONNX Gather, opset 13.
+    """
+    data, indices = np.asarray(data), np.asarray(indices)
+    _check_integers("gather", "indices", indices)
+    axis = _resolve_axis("gather", axis, data)
+    head, tail = data.shape[:axis], data.shape[axis + 1 :]
+    out = np.empty(head + indices.shape + tail, data.dtype)
+    for i in np.ndindex(indices.shape):
+        k = _resolve_index("gather", indices, i, data, axis)
+        for before in np.ndindex(head):
+            for after in np.ndindex(tail):
+                out[before + i + after] = data[(*before, k, *after)]
+    return out
+
+
+def gather_elements(data: ArrayLike, indices: ArrayLike, axis: int = 0) -> Array:
+    """Read one element of `data` for each position of `indices`.
+
+    Definition, with `i` over all positions of `indices`::
+
+        out[i] = data[i with i[axis] replaced by indices[i]]
+
+    Source: ONNX GatherElements, opset 13.
+    """
+    data, indices = np.asarray(data), np.asarray(indices)
+    _check_integers("gather_elements", "indices", indices)
+    axis = _resolve_axis("gather_elements", axis, data)
+    _check_elements_shape("gather_elements", data, indices, axis)
+    out = np.empty(indices.shape, data.dtype)
+    for i in np.ndindex(indices.shape):
+        k = _resolve_index("gather_elements", indices, i, data, axis)
+        out[i] = data[(*i[:axis], k, *i[axis + 1 :])]
+    return out
+
+
+def gather_nd(data: ArrayLike, indices: ArrayLike, batch_dims: int = 0) -> Array:
+    """Read the slice of `data` that each index tuple addresses.
+
+    Definition, with `b` the batch part of the position `i` and `...` the rest of `data`::
+
+        out[i, ...] = data[b, *indices[i], ...]
+
+    Source: ONNX GatherND, opset 13.
+    """
+    data, indices = np.asarray(data), np.asarray(indices)
+    _check_integers("gather_nd", "indices", indices)
+    batch_dims = _check_tuples("gather_nd", data, indices, batch_dims)
+    tail = data.shape[batch_dims + indices.shape[-1] :]
+    out = np.empty(indices.shape[:-1] + tail, data.dtype)
+    for i in np.ndindex(indices.shape[:-1]):
+        cell = i[:batch_dims] + _resolve_tuple("gather_nd", indices, i, data, batch_dims)
+        for after in np.ndindex(tail):
+            out[i + after] = data[cell + after]
+    return out
+
+
+def scatter(data: ArrayLike, indices: ArrayLike, updates: ArrayLike, axis: int = 0) -> Array:
+    """Write `updates` into a copy of `data`; the older name of :func:`scatter_elements`.
+
+    Source: ONNX Scatter, opset 9 and 11.
+    """
+    return _scatter_elements("scatter", data, indices, updates, axis, "none")
+
+
+def scatter_elements(
+    data: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    axis: int = 0,
+    reduction: str = "none",
+) -> Array:
+    """Combine each element of `updates` with one element of a copy of `data`.
+
+    Definition, with `i` over all positions of `indices` in row-major order::
+
+        at = i with i[axis] replaced by indices[i]
+        out[at] = combine(out[at], updates[i])
+
+    Source: ONNX ScatterElements, opset 18.
+    """
+    return _scatter_elements("scatter_elements", data, indices, updates, axis, reduction)
+
+
+def _scatter_elements(
+    operator: str,
+    data: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    axis: int,
+    reduction: str,
+) -> Array:
+    data, indices, updates = np.asarray(data), np.asarray(indices), np.asarray(updates)
+    _check_integers(operator, "indices", indices)
+    _check_updates_dtype(operator, data, updates, reduction)
+    axis = _resolve_axis(operator, axis, data)
+    _check_elements_shape(operator, data, indices, axis)
+    if updates.shape != indices.shape:
+        raise ShapeError(
+            f"{operator}: updates has shape {updates.shape} but indices has shape "
+            f"{indices.shape}; they must match",
+            operator=operator,
+            argument="updates",
+        )
+    out = _working_copy(data)
+    for i in np.ndindex(indices.shape):
+        k = _resolve_index(operator, indices, i, data, axis)
+        at = (*i[:axis], k, *i[axis + 1 :])
+        out[at] = combine(reduction, out[at], updates[i], data.dtype)
+    return _finish(out, data, updates)
+
+
+def scatter_nd(
+    data: ArrayLike, indices: ArrayLike, updates: ArrayLike, reduction: str = "none"
+) -> Array:
+    """Combine each slice of `updates` with the slice of a copy of `data` that a tuple addresses.
+
+    Definition, with `i` over the positions of index tuples in row-major order::
+
+        out[*indices[i], ...] = combine(out[*indices[i], ...], updates[i, ...])
+
+    Source: ONNX ScatterND, opset 18.
+    """
+    data, indices, updates = np.asarray(data), np.asarray(indices), np.asarray(updates)
+    _check_integers("scatter_nd", "indices", indices)
+    _check_updates_dtype("scatter_nd", data, updates, reduction)
+    _check_tuples("scatter_nd", data, indices, 0)
+    tail = data.shape[indices.shape[-1] :]
+    if updates.shape != indices.shape[:-1] + tail:
+        raise ShapeError(
+            f"scatter_nd: updates has shape {updates.shape} but indices, shape {indices.shape}, "
+            f"and data, shape {data.shape}, ask for {indices.shape[:-1] + tail}",
+            operator="scatter_nd",
+            argument="updates",
+        )
+    out = _working_copy(data)
+    for i in np.ndindex(indices.shape[:-1]):
+        cell = _resolve_tuple("scatter_nd", indices, i, data, 0)
+        for after in np.ndindex(tail):
+            at = cell + after
+            out[at] = combine(reduction, out[at], updates[i + after], data.dtype)
+    return _finish(out, data, updates)
+
+
+def tensor_scatter(
+    past_cache: ArrayLike,
+    update: ArrayLike,
+    write_indices: ArrayLike | None = None,
+    axis: int = -2,
+    mode: str = "linear",
+) -> Array:
+    """Write `update` into a copy of `past_cache`, from a position of its own in each batch row.
+
+    Definition, with `before` starting with the batch row::
+
+        place = write_indices[batch row] + s          (mode "circular": modulo the axis length)
+        out[before, place, after] = update[before, s, after]
+
+    Source: ONNX TensorScatter, opset 24. The modulus applies to the sequence position alone, as in
+    the prose there.
+    """
+    cache, update = np.asarray(past_cache), np.asarray(update)
+    axis = _check_cache("tensor_scatter", cache, update, axis, mode)
+    starts = _write_starts("tensor_scatter", cache, update, write_indices, axis, mode)
+    length = cache.shape[axis]
+    out = _working_copy(cache)
+    for i in np.ndindex(update.shape):
+        place = starts[i[0]] + i[axis]
+        if mode == "circular":
+            place %= length
+        out[(*i[:axis], place, *i[axis + 1 :])] = update[i]
+    return _finish(out, cache, update)
+
+
+# --- the rules they share -----------------------------------------------------------------------
+
+
+def combine(reduction: str, a: Any, b: Any, dtype: np.dtype[Any]) -> Any:
+    """One application of `reduction` to the present value `a` and the update `b`.
+
+    The result has the precision of `dtype`: integers wrap, and every float rounds. NaN propagates
+    from either side of min and max; of two equal values (``-0.0`` and ``0.0``) the first stays.
+    """
+    if reduction == "none":
+        return b
+    if dtype.kind in STRING_KINDS:
+        return a + b
+    if dtype.kind == "b":
+        return (a or b) if reduction in ("add", "max") else (a and b)
+    with np.errstate(all="ignore"):
+        if reduction == "add":
+            return a + b
+        if reduction == "mul":
+            return _complex_product(a, b) if dtype.kind == "c" else a * b
+        if a != a:
+            return a
+        if b != b:
+            return b
+        return b if (b < a if reduction == "min" else b > a) else a
+
+
+def _complex_product(a: Any, b: Any) -> Any:
+    """The plain formula, every operation rounded; a compiler's may differ in infinities."""
+    product = np.zeros((), a.dtype)
+    product.real = a.real * b.real - a.imag * b.imag
+    product.imag = a.real * b.imag + a.imag * b.real
+    return product[()]
+
+
+def _resolve_axis(operator: str, axis: int, data: Array, name: str = "data") -> int:
+    if data.ndim == 0:
+        raise ShapeError(
+            f"{operator}: {name} has rank 0; it needs at least one axis",
+            operator=operator,
+            argument=name,
+        )
+    given = _operator.index(axis)
+    if not -data.ndim <= given < data.ndim:
+        raise ArgumentError(
+            f"{operator}: axis={given} is out of range: it must be in [{-data.ndim}, "
+            f"{data.ndim - 1}] for {name} of shape {data.shape}",
+            operator=operator,
+            argument="axis",
+            value=given,
+        )
+    return given % data.ndim
+
+
+def _resolve_index(
+    operator: str, indices: Array, position: tuple[int, ...], data: Array, axis: int
+) -> int:
+    index, length = int(indices[position]), data.shape[axis]
+    if not -length <= index < length:
+        raise OutOfRangeError(
+            f"{operator}: indices{list(position)} = {index} is out of range: it is not in "
+            f"[{-length}, {length - 1}] for axis {axis} of data, shape {data.shape}; indices has "
+            f"shape {indices.shape}",
+            operator=operator,
+            argument="indices",
+            position=position,
+            value=index,
+            axis=axis,
+            length=length,
+        )
+    return index + length if index < 0 else index
+
+
+def _resolve_tuple(
+    operator: str, indices: Array, position: tuple[int, ...], data: Array, batch_dims: int
+) -> tuple[int, ...]:
+    return tuple(
+        _resolve_index(operator, indices, (*position, j), data, batch_dims + j)
+        for j in range(indices.shape[-1])
+    )
+
+
+def _check_integers(operator: str, argument: str, indices: Array) -> None:
+    if indices.dtype.kind not in "iu":
+        raise DtypeError(
+            f"{operator}: {argument} has dtype {indices.dtype}; it must be an integer dtype",
+            operator=operator,
+            argument=argument,
+            value=indices.dtype,
+        )
+
+
+def _check_updates_dtype(
+    operator: str, data: Array, updates: Array, reduction: str, name: str = "updates"
+) -> None:
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(
+            f"{operator}: reduction={reduction!r} is unknown; use one of {', '.join(REDUCTIONS)}",
+            operator=operator,
+            argument="reduction",
+            value=reduction,
+        )
+    same = np.can_cast(updates.dtype, data.dtype, "equiv")  # either byte order
+    if not same and not (data.dtype.kind == updates.dtype.kind and data.dtype.kind in "US"):
+        raise DtypeError(
+            f"{operator}: {name} has dtype {updates.dtype} but the other array {data.dtype}",
+            operator=operator,
+            argument=name,
+            value=updates.dtype,
+        )
+    if reduction not in allowed_reductions(data.dtype):
+        raise DtypeError(
+            f"{operator}: reduction={reduction!r} is not defined for dtype {data.dtype}",
+            operator=operator,
+            argument="reduction",
+            value=data.dtype,
+        )
+
+
+def allowed_reductions(dtype: np.dtype[Any]) -> tuple[str, ...]:
+    if dtype.kind in STRING_KINDS:
+        return ("none", "add")
+    if dtype.kind == "c":
+        return ("none", "add", "mul")
+    # numbers of ml_dtypes share the kind of raw bytes with structured and void dtypes
+    is_number = dtype.kind in "biuf" or (dtype.kind == "V" and not issubclass(dtype.type, np.void))
+    return REDUCTIONS if is_number else ("none",)
+
+
+def _check_elements_shape(operator: str, data: Array, indices: Array, axis: int) -> None:
+    fits = indices.ndim == data.ndim and all(
+        d == axis or indices.shape[d] <= data.shape[d] for d in range(data.ndim)
+    )
+    if not fits:
+        raise ShapeError(
+            f"{operator}: indices has shape {indices.shape} and data {data.shape}; the ranks must "
+            f"be equal, and off axis {axis} indices may be smaller but not larger",
+            operator=operator,
+            argument="indices",
+        )
+
+
+def _check_tuples(operator: str, data: Array, indices: Array, batch_dims: int) -> int:
+    """Return `batch_dims` when `data` and `indices` fit together with it."""
+    for argument, array in (("data", data), ("indices", indices)):
+        if array.ndim == 0:
+            raise ShapeError(
+                f"{operator}: {argument} has rank 0; it needs at least one axis",
+                operator=operator,
+                argument=argument,
+            )
+    given = _operator.index(batch_dims)
+    if not 0 <= given < min(data.ndim, indices.ndim):
+        raise ArgumentError(
+            f"{operator}: batch_dims={given} must be in [0, {min(data.ndim, indices.ndim) - 1}] "
+            f"for data of shape {data.shape} and indices of shape {indices.shape}",
+            operator=operator,
+            argument="batch_dims",
+            value=given,
+        )
+    if data.shape[:given] != indices.shape[:given] or indices.shape[-1] > data.ndim - given:
+        raise ShapeError(
+            f"{operator}: indices has shape {indices.shape} and data {data.shape}; the first "
+            f"{given} sizes must be equal, and an index tuple has {data.ndim - given} entries at "
+            f"most, here {indices.shape[-1]}",
+            operator=operator,
+            argument="indices",
+        )
+    return given
+
+
+def _check_cache(operator: str, cache: Array, update: Array, axis: int, mode: str) -> int:
+    """Return the sequence axis, counted from the front."""
+    if mode not in ("linear", "circular"):
+        raise ArgumentError(
+            f"{operator}: mode={mode!r} is unknown; use linear or circular",
+            operator=operator,
+            argument="mode",
+            value=mode,
+        )
+    _check_updates_dtype(operator, cache, update, "none", "update")
+    given, axis = axis, _resolve_axis(operator, axis, cache, "past_cache")
+    if axis == 0:
+        raise ArgumentError(
+            f"{operator}: axis={given} is the batch axis of past_cache, shape {cache.shape}",
+            operator=operator,
+            argument="axis",
+            value=given,
+        )
+    fits = update.ndim == cache.ndim and all(
+        update.shape[d] == cache.shape[d] or (d == axis and update.shape[d] < cache.shape[d])
+        for d in range(cache.ndim)
+    )
+    if not fits:
+        raise ShapeError(
+            f"{operator}: update has shape {update.shape} and past_cache {cache.shape}; they must "
+            f"be equal off axis {axis}, where update may be shorter",
+            operator=operator,
+            argument="update",
+        )
+    return axis
+
+
+def _write_starts(
+    operator: str,
+    cache: Array,
+    update: Array,
+    write_indices: ArrayLike | None,
+    axis: int,
+    mode: str,
+) -> list[int]:
+    """Where the sequence of each batch row begins; zero when `write_indices` is absent."""
+    batch = cache.shape[0]
+    if write_indices is None:
+        return [0] * batch
+    write_indices = np.asarray(write_indices)
+    _check_integers(operator, "write_indices", write_indices)
+    if write_indices.shape != (batch,):
+        raise ShapeError(
+            f"{operator}: write_indices has shape {write_indices.shape}; it must be ({batch},), "
+            f"one entry for each batch row of past_cache, shape {cache.shape}",
+            operator=operator,
+            argument="write_indices",
+        )
+    steps, length = update.shape[axis], cache.shape[axis]
+    for row, start in enumerate(write_indices.tolist()):
+        if start < 0 or (mode == "linear" and steps > 0 and start + steps > length):
+            raise OutOfRangeError(
+                f"{operator}: write_indices[{row}] = {start} would write {steps} "
+                f"positions of axis {axis}, which has length {length}",
+                operator=operator,
+                argument="write_indices",
+                position=(row,),
+                value=start,
+                axis=axis,
+                length=length,
+            )
+    return [int(start) for start in write_indices]
+
+
+def _working_copy(data: Array) -> Array:
+    """A copy of `data` to run the loop on; fixed-width strings as objects, since they may grow."""
+    return data.astype(object) if data.dtype.kind in "US" else data.copy()
+
+
+def _finish(out: Array, data: Array, updates: Array) -> Array:
+    """Give fixed-width strings the widest dtype of data, updates and result."""
+    if data.dtype.kind not in "US":
+        return out
+    needed = np.array(out.tolist(), dtype=data.dtype.type).dtype
+    return out.astype(max(data.dtype, updates.dtype, needed, key=lambda dtype: dtype.itemsize))
