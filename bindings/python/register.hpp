@@ -6,5 +6,6 @@ namespace sowreap::python {
 
 void register_errors();
 void register_functions(nanobind::module_& m);
+void register_plan(nanobind::module_& m);
 
 }  // namespace sowreap::python

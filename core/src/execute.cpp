@@ -358,10 +358,12 @@ void copy(const View& from, const View& to) {
 }
 
 std::string explain(Call& call) {
-  std::string text = describe(call.plan);
-  if (call.plan.lane_total() == 0 || call.plan.pick_total() == 0) return text + "nothing to move\n";
+  if (call.plan.lane_total() == 0 || call.plan.pick_total() == 0) {
+    return describe(call.plan) + "nothing to move\n";
+  }
   Prepared p;
   prepare(p, call);
+  std::string text = describe(call.plan);
   const bool columns = p.work.form == Form::columns;
   text += columns ? "form: columns, " : "form: slices, ";
   text += "inner run of " + std::to_string(p.work.run.extent) + "\n";

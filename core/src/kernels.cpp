@@ -14,10 +14,14 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t items_ahead = 64;        // picks, or items of a row, fetched before they are used
-constexpr int64_t line = 64;               // bytes
-constexpr int64_t bytes_ahead = 8 * 1024;  // of rows
-constexpr int64_t row_lines = 16;  // fetched of a row; the processor follows by itself from there
+// How far ahead memory is asked for.
+constexpr int64_t items_ahead = 128;       // single items, by index
+constexpr int64_t bytes_ahead = 8 * 1024;  // slices, by index
+constexpr int64_t rows_ahead =
+    8;  // rows of a block of columns, which no processor follows by itself
+constexpr int64_t indices_ahead = 4096;  // bytes
+constexpr int64_t line = 64;             // bytes
+constexpr int64_t most_lines = 16;       // of one row; from there on the processor follows
 
 // ---- what is done with one item, and with a run of items
 // ------------------------------------------------------------
@@ -92,6 +96,13 @@ void apply_run(const Op& op, char* to, int64_t to_step, const char* from, int64_
   }
 }
 
+// Brings the cache lines of [at, at + bytes) near, at most `most_lines` of them.
+template <bool write>
+void fetch(const char* at, int64_t bytes) {
+  const int64_t lines = bytes / line < most_lines ? bytes / line : most_lines;
+  for (int64_t i = 0; i <= lines; ++i) __builtin_prefetch(at + i * line, write);
+}
+
 // ---- indices to cells
 // ---------------------------------------------------------------------------------------------
 
@@ -105,10 +116,12 @@ T load(const char* at) {
 // cells[i] = value, or value + length where it is negative. False when one is out of range: a cell
 // then is outside of [0, length), and none may be used. With the sign bits of cell and length - 1 -
 // cell joined there is no branch in the loop. Neither can overflow: length >= 0, and adding it is
-// done to negative values alone.
+// done to negative values alone. The values `ahead` bytes further on will be wanted next.
 template <class I>
-bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64_t* cells) {
+bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64_t* cells,
+             int64_t ahead) {
   constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
+  constexpr int64_t width = sizeof(I), group = 64;
   int64_t bad = 0;
   const auto one = [&](int64_t i, int64_t stride) {
     int64_t cell = static_cast<int64_t>(load<I>(indices + i * stride));
@@ -116,15 +129,19 @@ bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64
     bad |= cell | (length - 1 - cell);
     cells[i] = cell;
   };
-  if (step == static_cast<int64_t>(sizeof(I))) {
-    for (int64_t i = 0; i < n; ++i) one(i, sizeof(I));
-  } else {
-    for (int64_t i = 0; i < n; ++i) one(i, step);
+  for (int64_t i = 0; i < n; i += group) {
+    const int64_t end = n - i < group ? n : i + group;
+    fetch<false>(indices + i * step + ahead, (end - i) * step);
+    if (step == width) {
+      for (int64_t j = i; j < end; ++j) one(j, width);
+    } else {
+      for (int64_t j = i; j < end; ++j) one(j, step);
+    }
   }
   return bad >= 0;
 }
 
-using Resolve = bool (*)(const char*, int64_t, int64_t, int64_t, int64_t*);
+using Resolve = bool (*)(const char*, int64_t, int64_t, int64_t, int64_t*, int64_t);
 
 Resolve select_resolve(Dtype dtype) {
   switch (dtype) {
@@ -152,7 +169,7 @@ bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t 
   const Resolve resolve_values = select_resolve(dtype);
   for (int64_t i = 0; i < n; i += chunk) {
     const int64_t count = n - i < chunk ? n - i : chunk;
-    if (!resolve_values(values + i * step, step, count, length, cells)) return false;
+    if (!resolve_values(values + i * step, step, count, length, cells, indices_ahead)) return false;
   }
   return true;
 }
@@ -161,12 +178,14 @@ bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t 
 // another number.
 bool resolve_tuples(const Plan& plan, Resolve resolve_values, const char* indices, int64_t step,
                     int64_t n, int64_t* cells) {
-  if (plan.axis_count == 1) return resolve_values(indices, step, n, plan.axes[0].length, cells);
+  if (plan.axis_count == 1)
+    return resolve_values(indices, step, n, plan.axes[0].length, cells, indices_ahead);
   for (int64_t i = 0; i < n; ++i) cells[i] = 0;
   int64_t component[chunk];
   for (int a = 0; a < plan.axis_count; ++a) {
     const Axis& axis = plan.axes[a];
-    if (!resolve_values(indices + axis.component, step, n, axis.length, component)) return false;
+    if (!resolve_values(indices + axis.component, step, n, axis.length, component, indices_ahead))
+      return false;
     for (int64_t i = 0; i < n; ++i) cells[i] += component[i] * axis.stride;
   }
   return true;
@@ -225,26 +244,15 @@ void apply_items(const Op& op, const Chunk& c, bool prefetch) {
   for (int64_t i = ahead; i < c.count; ++i) apply<scatter>(op, c.addressed_at(i), c.other_at(i));
 }
 
-inline void fetch_row(const char* at, int64_t bytes, bool write) {
-  const int64_t lines = bytes / line < row_lines ? bytes / line : row_lines;
-  for (int64_t i = 0; i <= lines; ++i) {
-    if (write) {
-      __builtin_prefetch(at + i * line, 1);
-    } else {
-      __builtin_prefetch(at + i * line, 0);
-    }
-  }
-}
-
 template <bool scatter, class Op>
 void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool prefetch) {
   const bool contiguous = run.addressed == op.width() && run.other == op.width();
   const int64_t bytes = n * op.width();
   const int64_t ahead = contiguous && prefetch ? 1 + bytes_ahead / (bytes + 256) : c.count;
   for (int64_t i = 0; i < ahead && i < c.count && ahead < c.count; ++i)
-    fetch_row(c.addressed_at(i), bytes, scatter);
+    fetch<scatter>(c.addressed_at(i), bytes);
   for (int64_t i = 0; i < c.count; ++i) {
-    if (i + ahead < c.count) fetch_row(c.addressed_at(i + ahead), bytes, scatter);
+    if (i + ahead < c.count) fetch<scatter>(c.addressed_at(i + ahead), bytes);
     char* addressed = c.addressed_at(i);
     char* other = c.other_at(i);
     if constexpr (scatter) {
@@ -358,46 +366,53 @@ void apply_columns(const Op& op, const Block& block, char* other, const int64_t*
   }
 }
 
-inline void fetch_columns(const Block& block, const int64_t* cells, bool write) {
+template <bool write>
+void fetch_columns(const Block& block, const int64_t* cells) {
   for (int64_t j = 0; j < block.width; ++j) {
-    const char* at = block.base + cells[j] * block.unit + j * block.step;
-    if (write) {
-      __builtin_prefetch(at, 1);
-    } else {
-      __builtin_prefetch(at, 0);
-    }
+    __builtin_prefetch(block.base + cells[j] * block.unit + j * block.step, write);
   }
+}
+
+// Some rows of indices to cells, row after row.
+bool resolve_rows(const Work& work, Resolve resolve_values, const char* indices, int64_t width,
+                  int64_t rows, int64_t* cells) {
+  const int64_t step = work.run.index, pitch = work.plan->picks[0].index;
+  const int64_t length = work.plan->axes[0].length;
+  if (step * width == pitch) {
+    return resolve_values(indices, step, rows * width, length, cells, indices_ahead);
+  }
+  bool good = true;
+  for (int64_t r = 0; r < rows; ++r) {
+    good &= resolve_values(indices + r * pitch, step, width, length, cells + r * width,
+                           rows_ahead * pitch);
+  }
+  return good;
 }
 
 // The picks [begin, end) of one block.
 template <bool scatter, class Op>
 bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices,
                  Range picks) {
-  const Plan& plan = *work.plan;
-  const Loop& pick = plan.picks[0];
-  const Resolve resolve_values = select_resolve(plan.index_dtype);
-  const int64_t width = block.width, length = plan.axes[0].length;
-  const bool joined = work.run.index * width == pick.index;
-  const int64_t rows_at_once = chunk / width;
-  const int64_t rows_ahead = work.prefetch && !work.packed ? 1 + items_ahead / width : rows_at_once;
+  const Loop& pick = work.plan->picks[0];
+  const Resolve resolve_values = select_resolve(work.plan->index_dtype);
+  const int64_t width = block.width, rows_at_once = chunk / width;
+  const int64_t fetched = work.prefetch && !work.packed ? 1 + items_ahead / width : rows_at_once;
+  const bool strewn = pick.other != width * op.width();
   int64_t cells[chunk];
   for (int64_t p = picks.begin; p < picks.end; p += rows_at_once) {
     const int64_t rows = picks.end - p < rows_at_once ? picks.end - p : rows_at_once;
-    const char* at = indices + p * pick.index;
-    bool good = true;
-    if (joined) {
-      good = resolve_values(at, work.run.index, rows * width, length, cells);
-    } else {
-      for (int64_t r = 0; r < rows; ++r) {
-        good &=
-            resolve_values(at + r * pick.index, work.run.index, width, length, cells + r * width);
-      }
+    if (!resolve_rows(work, resolve_values, indices + p * pick.index, width, rows, cells)) {
+      return false;
     }
-    if (!good) return false;
     char* other = block.other + p * pick.other;
+    for (int64_t r = 0; r < fetched && fetched < rows; ++r) {
+      fetch_columns<scatter>(block, cells + r * width);
+    }
     for (int64_t r = 0; r < rows; ++r) {
-      if (r + rows_ahead < rows) fetch_columns(block, cells + (r + rows_ahead) * width, scatter);
-      apply_columns<scatter>(op, block, other + r * pick.other, cells + r * width);
+      char* row = other + r * pick.other;
+      if (strewn) fetch<!scatter>(row + rows_ahead * pick.other, width * op.width());
+      if (r + fetched < rows) fetch_columns<scatter>(block, cells + (r + fetched) * width);
+      apply_columns<scatter>(op, block, row, cells + r * width);
     }
   }
   return true;
@@ -431,16 +446,18 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
       block.unit = width * op.width();
       const char* source = work.source + (addressed - plan.addressed);
       for (int64_t r = 0; r < axis.length; ++r) {
-        apply_run(mover, buffer + r * block.unit, block.step, source + r * axis.stride,
-                  work.run.addressed, width);
+        const char* row = source + r * axis.stride;
+        fetch<false>(row + rows_ahead * axis.stride, width * op.width());
+        apply_run(mover, buffer + r * block.unit, block.step, row, work.run.addressed, width);
       }
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
     if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;
     if (scatter && work.packed) {
       for (int64_t r = 0; r < axis.length; ++r) {
-        apply_run(mover, addressed + r * axis.stride, work.run.addressed, buffer + r * block.unit,
-                  block.step, width);
+        char* row = addressed + r * axis.stride;
+        fetch<true>(row + rows_ahead * axis.stride, width * op.width());
+        apply_run(mover, row, work.run.addressed, buffer + r * block.unit, block.step, width);
       }
     }
   }

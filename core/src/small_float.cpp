@@ -136,9 +136,11 @@ struct Exponent {
   std::uint8_t encode(double value) const {
     int exponent;
     const double fraction = std::frexp(value, &exponent);  // in [0.5, 1), or NaN
-    // Half way goes up, and what is too small is NaN, as in ml_dtypes.
+    // As in ml_dtypes: half way goes up; NaN is what is too large, and what is zero as a float, for
+    // there is no zero. Anything smaller than the smallest number becomes that.
     const int bits = exponent - 1 + 127 + (fraction >= 0.75 ? 1 : 0);
-    return static_cast<std::uint8_t>(std::isnan(value) || bits < 0 || bits > 254 ? 255 : bits);
+    if (std::isnan(value) || bits > 254 || static_cast<float>(value) == 0) return 255;
+    return static_cast<std::uint8_t>(std::max(bits, 0));
   }
 };
 

@@ -71,7 +71,8 @@ def as_out(operator: str, value: Any) -> NDArray[Any]:
 def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
     """Whether the two have a byte in common; True where finding out would take too long."""
     try:
-        return np.shares_memory(out, array, max_work=_OVERLAP_WORK)
+        # NumPy takes any bound, its annotation only two of them.
+        return np.shares_memory(out, array, max_work=_OVERLAP_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

@@ -25,8 +25,10 @@ def _positions(array: Array) -> NDArray[np.int64]:
 
 
 def _take(array: Array, positions: NDArray[np.int64]) -> Array:
-    taken: Array = array[np.unravel_index(positions, array.shape)] if array.size else array
-    return taken
+    """Items by their position in row-major order."""
+    if array.ndim == 0:
+        return array.reshape(1)[positions]
+    return array[np.unravel_index(positions, array.shape)]
 
 
 def _deliver(operator: str, result: Array, out: Any) -> Any:

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "sowreap/half.hpp"
 #include "sowreap/isa.hpp"
@@ -67,15 +68,33 @@ template <class T>
 struct MulFloat {
   T operator()(T a, T b) const { return a * b; }
 };
+// `b` where `take`, else `a`, without a branch: compilers make one of a choice between floats.
+template <class T>
+T choose(bool take, T b, T a) {
+  if constexpr (sizeof(T) <= 8) {
+    using Bits =
+        std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                           std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+    Bits x, y;
+    std::memcpy(&x, &a, sizeof x);
+    std::memcpy(&y, &b, sizeof y);
+    x ^= static_cast<Bits>((x ^ y) & -static_cast<Bits>(take));
+    std::memcpy(&a, &x, sizeof x);
+    return a;
+  } else {
+    return take ? b : a;
+  }
+}
+
 // NaN on either side gives NaN; -0.0 and 0.0 are equal, so the first stays. The tests are joined by
 // `|` because `||` would be a branch.
 template <class T>
 struct MinFloat {
-  T operator()(T a, T b) const { return (b < a) | (b != b) ? b : a; }
+  T operator()(T a, T b) const { return choose((b < a) | (b != b), b, a); }
 };
 template <class T>
 struct MaxFloat {
-  T operator()(T a, T b) const { return (b > a) | (b != b) ? b : a; }
+  T operator()(T a, T b) const { return choose((b > a) | (b != b), b, a); }
 };
 
 // Half formats are computed in float and rounded after each update. A float has more than twice the
@@ -91,14 +110,14 @@ template <class Half>
 struct MinHalf {
   Half operator()(Half a, Half b) const {
     const float x = a.to_float(), y = b.to_float();
-    return (y < x) | (y != y) ? b : a;
+    return choose((y < x) | (y != y), b, a);
   }
 };
 template <class Half>
 struct MaxHalf {
   Half operator()(Half a, Half b) const {
     const float x = a.to_float(), y = b.to_float();
-    return (y > x) | (y != y) ? b : a;
+    return choose((y > x) | (y != y), b, a);
   }
 };
 

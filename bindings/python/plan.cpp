@@ -1,0 +1,50 @@
+// The plan of a call as text, without running it.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "arrays.hpp"
+#include "register.hpp"
+#include "sowreap/error.hpp"
+#include "sowreap/execute.hpp"
+
+namespace sowreap::python {
+namespace {
+
+// `axis` is the batch_dims of gather_nd.
+Plan plan_of(const std::string& op, const View& data, const View& indices, const View& other,
+             int axis) {
+  if (op == "gather") return plan_gather(data, indices, axis, other);
+  if (op == "gather_elements") return plan_elements(data, indices, axis, other, false);
+  if (op == "gather_nd") return plan_nd(data, indices, axis, other, false);
+  if (op == "scatter_elements") return plan_elements(data, indices, axis, other, true);
+  if (op == "scatter_nd") return plan_nd(data, indices, 0, other, true);
+  throw Error(Fault::argument, "explain_plan", "operator", "\"" + op + "\" is unknown.");
+}
+
+std::string explain_plan(const std::string& op, nb::handle data_in, nb::handle indices_in,
+                         nb::handle other_in, int axis, bool in_place) {
+  const Input data("explain_plan", "data", data_in), indices("explain_plan", "indices", indices_in),
+      other("explain_plan", "other", other_in);
+  const bool tuples = op.ends_with("_nd");
+  Call call{plan_of(op, data.view(), indices.view(), other.view(), axis),
+            {op.c_str(), &data.view(), &indices.view(), axis, tuples},
+            data.view().dtype,
+            Reduction::none,
+            in_place || op.starts_with("gather") ? nullptr : &data.view(),
+            &data.view(),
+            false};
+  return explain(call);
+}
+
+}  // namespace
+
+void register_plan(nb::module_& m) {
+  m.def("explain_plan", &explain_plan, nb::arg("operator"), nb::arg("data"), nb::arg("indices"),
+        nb::arg("other"), nb::arg("axis") = 0, nb::arg("in_place") = false,
+        "How a call would run, as text. `other` is the output of a gather, the updates of a "
+        "scatter; shapes must agree and no item is read.");
+}
+
+}  // namespace sowreap::python

@@ -1,0 +1,47 @@
+"""What one can do with the project: ``nox -l`` lists it, ``nox -s NAME`` does it."""
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["lint", "tests", "docs"]
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+
+def install(session: nox.Session, group: str) -> None:
+    """Install the package with what its tests need, and a dependency group."""
+    session.install("--upgrade", "pip")  # --group needs 25.1
+    session.install("--group", group, "-e.[onnx,ort]")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run the tests; arguments go to pytest."""
+    install(session, "test")
+    session.run("pytest", "--cov=sowreap", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and types, of Python and of C++."""
+    install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("mypy")
+    sources = [
+        str(path)
+        for folder in ("core", "bindings")
+        for path in Path(folder).rglob("*")
+        if path.suffix in {".cpp", ".hpp", ".h"}
+    ]
+    session.run("clang-format", "--dry-run", "-Werror", *sources)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Run the examples in docstrings and in the pages of docs/."""
+    install(session, "test")
+    session.run("pytest", "--doctest-glob=*.md", "src/sowreap", "docs")

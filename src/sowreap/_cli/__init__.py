@@ -1,0 +1,1 @@
+"""The command ``sowreap``: arguments, files and printing; no operator logic."""

@@ -1,0 +1,247 @@
+"""Models from files, bytes and protos, made ready for the evaluator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.checker
+import onnx.external_data_helper
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+)
+
+from sowreap._errors import DtypeError
+from sowreap.onnx._errors import ModelError, one_line
+
+LONG_DOMAIN = "ai.onnx"
+
+
+def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto:
+    """Read and check a model, and give it the form that onnx's evaluator runs.
+
+    Parameters
+    ----------
+    model : path, bytes or onnx.ModelProto
+        External data is read from the folder of a path and from nowhere else.
+
+    Raises
+    ------
+    ModelError
+        If the file does not exist, is no model, is broken, or its external data is missing or lies
+        outside its folder.
+    DtypeError
+        If `model` is none of these kinds of object.
+    """
+    name = "model"
+    if isinstance(model, str | os.PathLike):
+        name = f"model file {os.fspath(model)!r}"
+        proto = _read(Path(model), name)
+    elif isinstance(model, bytes | bytearray | memoryview):
+        proto = _parse(bytes(model), name)
+    elif isinstance(model, ModelProto):
+        proto = model
+    else:
+        raise DtypeError(
+            f"model is a {type(model).__name__}; it must be a path, bytes or an onnx.ModelProto.",
+            argument="model",
+            value=model,
+        )
+    proto = _standard_form(proto)
+    _check(proto, name)
+    return _with_plain_functions(proto)
+
+
+def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+    """Yield the graphs in the attributes of a node."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.g
+        elif attribute.type == AttributeProto.GRAPHS:
+            yield from attribute.graphs
+
+
+def walk(nodes: Any) -> Iterator[NodeProto]:
+    """Yield nodes and, after each, those of its subgraphs at any depth."""
+    for node in nodes:
+        yield node
+        for graph in subgraphs(node):
+            yield from walk(graph.node)
+
+
+def _read(path: Path, name: str) -> ModelProto:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = "it does not exist" if isinstance(error, FileNotFoundError) else error.strerror
+        raise ModelError(
+            f"{name} cannot be read: {reason}.", argument="model", value=str(path)
+        ) from error
+    proto = _parse(content, name)
+    for tensor in _tensors(proto):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            _check_location(tensor, path.parent, name)
+    try:
+        onnx.external_data_helper.load_external_data_for_model(proto, str(path.parent))
+    except Exception as error:
+        raise ModelError(
+            f"{name}: external data cannot be read: {one_line(error)}",
+            argument="model",
+            value=str(path),
+        ) from error
+    return proto
+
+
+def _check_location(tensor: TensorProto, folder: Path, name: str) -> None:
+    """Check that the data of a tensor lies in `folder`, whatever links lead there."""
+    location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
+    if not (folder / location).resolve().is_relative_to(folder.resolve()):
+        raise ModelError(
+            f"{name}: external data of tensor {tensor.name!r} is at {location!r}, which is outside "
+            "the folder of the model. Move it there, and correct the location.",
+            argument="model",
+            value=location,
+        )
+
+
+def _parse(content: bytes, name: str) -> ModelProto:
+    try:
+        proto = onnx.load_model_from_string(content)
+    except Exception as error:
+        raise ModelError(
+            f"{name}: {len(content)} bytes that are no ONNX model, or a truncated one.",
+            argument="model",
+        ) from error
+    return proto
+
+
+def _check(proto: ModelProto, name: str) -> None:
+    """Run onnx's checker, which takes no model beyond the size of one protobuf message."""
+    size = 0
+    for tensor in _tensors(proto):
+        size += len(tensor.raw_data)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            raise ModelError(
+                f"{name}: tensor {tensor.name!r} has external data, which only the path of a model "
+                "tells where to find. Give the path, or load the data with onnx.load first.",
+                argument="model",
+            )
+    if size > onnx.checker.MAXIMUM_PROTOBUF:
+        return
+    try:
+        onnx.checker.check_model(_with_shapes(proto), skip_opset_compatibility_check=True)
+    except UnicodeDecodeError as error:  # the checker's own text quotes what is broken
+        raise ModelError(
+            f"{name} is broken: it holds names that are not UTF-8.", argument="model"
+        ) from error
+    except onnx.checker.ValidationError as error:
+        raise ModelError(f"{name} is broken: {one_line(error)}", argument="model") from error
+
+
+def _with_shapes(proto: ModelProto) -> ModelProto:
+    """Return the model with a type and shape for each input and output.
+
+    The checker demands them, though ONNX lets a rank be unknown; it reads no more of a shape than
+    that it exists.
+    """
+
+    def is_incomplete(info: ValueInfoProto) -> bool:
+        kind = info.type.WhichOneof("value")
+        is_tensor = kind in ("tensor_type", "sparse_tensor_type")
+        return kind is None or (is_tensor and not getattr(info.type, kind).HasField("shape"))
+
+    if not any(is_incomplete(info) for info in (*proto.graph.input, *proto.graph.output)):
+        return proto
+    completed = ModelProto()
+    completed.CopyFrom(proto)
+    for info in filter(is_incomplete, (*completed.graph.input, *completed.graph.output)):
+        tensor = getattr(info.type, info.type.WhichOneof("value") or "tensor_type")
+        tensor.elem_type = tensor.elem_type or TensorProto.FLOAT
+        tensor.shape.SetInParent()
+    return completed
+
+
+def _all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
+    """Yield the nodes of the graph, its subgraphs, and the functions."""
+    for body in (proto.graph, *proto.functions):
+        yield from walk(body.node)
+
+
+def _tensors(proto: ModelProto) -> Iterator[TensorProto]:
+    """Yield every initializer and every tensor in an attribute."""
+    yield from proto.graph.initializer
+    for node in _all_nodes(proto):
+        for graph in subgraphs(node):
+            yield from graph.initializer
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.TENSOR:
+                yield attribute.t
+            yield from attribute.tensors
+
+
+def _standard_form(proto: ModelProto) -> ModelProto:
+    """Return the model with "" as the name of the default domain, a copy if that is a change."""
+    owners = [proto, *proto.functions]
+    if not any(entry.domain == LONG_DOMAIN for owner in owners for entry in owner.opset_import):
+        return proto
+    standard = ModelProto()
+    standard.CopyFrom(proto)
+    for owner in (standard, *standard.functions):
+        for entry in owner.opset_import:
+            if entry.domain == LONG_DOMAIN:
+                entry.domain = ""
+    for node in _all_nodes(standard):
+        if node.domain == LONG_DOMAIN:
+            node.domain = ""
+    return standard
+
+
+def _with_plain_functions(proto: ModelProto) -> ModelProto:
+    """Return the model with functions as onnx's evaluator can run them.
+
+    It wants each function behind those that it calls, and all attributes set where one is called.
+    """
+    if not proto.functions:
+        return proto
+    plain = ModelProto()
+    plain.CopyFrom(proto)
+    by_key = {(function.domain, function.name): function for function in plain.functions}
+    for node in _all_nodes(plain):
+        if (node.domain, node.op_type) in by_key:
+            given = {attribute.name for attribute in node.attribute}
+            defaults = by_key[node.domain, node.op_type].attribute_proto
+            node.attribute.extend(default for default in defaults if default.name not in given)
+    for function in plain.functions:
+        function.attribute.extend(default.name for default in function.attribute_proto)
+    ordered = _in_call_order(by_key)
+    del plain.functions[:]
+    plain.functions.extend(ordered)
+    return plain
+
+
+def _in_call_order(by_key: dict[tuple[str, str], FunctionProto]) -> list[FunctionProto]:
+    """Sort functions so that each follows those it calls."""
+    ordered: list[FunctionProto] = []
+    seen: set[tuple[str, str]] = set()
+
+    def add(key: tuple[str, str]) -> None:
+        if key in by_key and key not in seen:
+            seen.add(key)
+            for node in walk(by_key[key].node):
+                add((node.domain, node.op_type))
+            copy = FunctionProto()
+            copy.CopyFrom(by_key[key])
+            ordered.append(copy)
+
+    for key in by_key:
+        add(key)
+    return ordered

@@ -1,0 +1,102 @@
+"""What the core decides before it runs: the form, the packing and the split of a call.
+
+The arrays are allocated and never touched, so they take no memory.
+"""
+
+import numpy as np
+import pytest
+
+import sowreap as sr
+from sowreap import _core
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    before = sr.get_num_threads()
+    sr.set_num_threads(2)
+    yield
+    sr.set_num_threads(before)
+
+
+def untouched(shape, dtype=np.float32):
+    return np.empty(shape, dtype)
+
+
+def test_wide_elements_are_packed_columns():
+    data, indices = untouched((4096, 4096)), untouched((4096, 4096), np.int64)
+    text = _core.explain_plan("gather_elements", data, indices, untouched((4096, 4096)))
+    assert "form: columns, inner run of 4096" in text
+    assert "packed" in text
+
+
+def test_packing_stands_for_the_copy_of_data_where_all_of_it_is_covered():
+    data, indices = untouched((4096, 4096)), untouched((4096, 4096), np.int64)
+    whole = _core.explain_plan("scatter_elements", data, indices, data)
+    in_place = _core.explain_plan("scatter_elements", data, indices, data, in_place=True)
+    part = _core.explain_plan("scatter_elements", data, indices[:, :4000], data[:, :4000])
+    assert "packed from data" in whole
+    assert "packed\n" in in_place
+    assert "packed\n" in part
+
+
+def test_elements_along_the_last_axis_are_single_items_of_rows():
+    data, indices = untouched((4096, 4096)), untouched((4096, 4096), np.int64)
+    text = _core.explain_plan("scatter_elements", data, indices, data, axis=1)
+    assert "form: slices, inner run of 1" in text
+    assert "split along batches" in text
+
+
+def test_an_expanded_index_makes_slices():
+    indices = np.broadcast_to(untouched((5000, 1), np.int64), (5000, 64))
+    text = _core.explain_plan(
+        "scatter_elements", untouched((9000, 64)), indices, untouched((5000, 64))
+    )
+    assert "form: slices, inner run of 64" in text
+
+
+def test_axes_that_are_contiguous_together_become_one_run():
+    text = _core.explain_plan(
+        "gather", untouched((100, 4, 8, 2)), untouched((10,), np.int64), untouched((10, 4, 8, 2))
+    )
+    assert "form: slices, inner run of 64" in text
+    assert text.count("lane") == 1
+
+
+def test_gather_along_the_last_axis_reads_single_items():
+    text = _core.explain_plan(
+        "gather",
+        untouched((512, 5120)),
+        untouched((4096,), np.int64),
+        untouched((512, 4096)),
+        axis=1,
+    )
+    assert "form: slices, inner run of 1" in text
+
+
+def test_flat_sums_are_divided_by_owner():
+    text = _core.explain_plan(
+        "scatter_elements",
+        untouched((1 << 20,)),
+        untouched((1 << 18,), np.int64),
+        untouched((1 << 18,)),
+    )
+    assert "split along owners of cells in 2" in text
+
+
+def test_a_small_call_stays_on_one_thread():
+    text = _core.explain_plan(
+        "gather", untouched((100, 8)), untouched((50,), np.int64), untouched((50, 8))
+    )
+    assert "threads: 1, split along nothing in 1" in text
+
+
+def test_an_empty_call_has_nothing_to_move():
+    text = _core.explain_plan(
+        "gather", untouched((3, 0)), untouched((5,), np.int64), untouched((5, 0))
+    )
+    assert "nothing to move" in text
+
+
+def test_an_unknown_operator_is_refused():
+    with pytest.raises(sr.ArgumentError, match="unknown"):
+        _core.explain_plan("reap", untouched((1,)), untouched((1,), np.int64), untouched((1,)))

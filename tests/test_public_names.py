@@ -1,0 +1,75 @@
+"""Names and signatures that users build on."""
+
+import inspect
+
+import pytest
+
+import sowreap as sr
+
+GATHER = "mode='raise', fill_value=0, out=None"
+SCATTER = "mode='raise', out=None"
+SIGNATURES = {
+    "gather": f"(data, indices, axis=0, *, {GATHER})",
+    "gather_elements": f"(data, indices, axis=0, *, {GATHER})",
+    "gather_nd": f"(data, indices, batch_dims=0, *, {GATHER})",
+    "scatter": f"(data, indices, updates, axis=0, *, {SCATTER})",
+    "scatter_elements": (
+        f"(data, indices, updates, axis=0, reduction='none', *, include_self=True, {SCATTER})"
+    ),
+    "scatter_nd": f"(data, indices, updates, reduction='none', *, include_self=True, {SCATTER})",
+    "tensor_scatter": (
+        "(past_cache, update, write_indices=None, axis=-2, mode='linear', *, out=None)"
+    ),
+    "set_num_threads": "(n)",
+    "get_num_threads": "()",
+}
+ERRORS = {
+    "SowreapError": Exception,
+    "OutOfRangeError": IndexError,
+    "ShapeError": ValueError,
+    "ArgumentError": ValueError,
+    "DtypeError": TypeError,
+}
+
+
+def test_exported_names():
+    assert set(sr.__all__) == {*SIGNATURES, *ERRORS, "__version__"}
+    assert sorted(sr.__all__) == sr.__all__
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signature(name):
+    signature = inspect.signature(getattr(sr, name))
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    bare = signature.replace(parameters=plain, return_annotation=signature.empty)
+    assert str(bare) == SIGNATURES[name]
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_documented_and_annotated(name):
+    function = getattr(sr, name)
+    assert function.__module__.startswith("sowreap")
+    assert function.__name__ == name
+    assert ">>> " in function.__doc__
+    parameters = inspect.signature(function).parameters
+    assert [p for p in parameters.values() if p.annotation is p.empty] == []
+    for parameter in parameters:
+        assert f"{parameter} : " in function.__doc__ or f"{parameter}, " in function.__doc__
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error_class(name):
+    error = getattr(sr, name)
+    assert issubclass(error, ERRORS[name])
+    assert issubclass(error, sr.SowreapError)
+    facts = {"operator": "gather", "argument": "indices", "position": (1,), "value": 5}
+    made = error("text", **facts, axis=0, length=3)
+    assert str(made) == "text"
+    assert {key: getattr(made, key) for key in facts} == facts
+    assert (made.axis, made.length) == (0, 3)
+
+
+def test_version():
+    from importlib.metadata import version
+
+    assert sr.__version__ == version("sowreap")
