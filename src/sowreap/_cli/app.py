@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import sowreap
+from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
 from sowreap._cli.info import info
 from sowreap._cli.op import op
@@ -84,3 +85,4 @@ def cli(show_traceback: bool) -> None:
 cli.add_command(run)
 cli.add_command(op)
 cli.add_command(info)
+cli.add_command(directml)
