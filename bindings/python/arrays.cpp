@@ -209,6 +209,11 @@ Input::Input(const char* op, const char* name, nb::handle object, const Input* l
     object_ = helper("as_array")(op, name, object, dtype);
   }
   view_ = view_of(array());
+  if (view_.item == 0) {
+    throw Error(Fault::dtype, op, name,
+                std::string(name) + " has dtype " + dtype_name() +
+                    ", whose items have no bytes; there is nothing to move.");
+  }
 }
 
 bool Input::is_text() const {
@@ -280,19 +285,21 @@ Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& 
 }
 
 std::int64_t integer(const char* op, const char* name, nb::handle value) {
-  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  const nb::object number =
+      PyBool_Check(value.ptr()) ? nb::object() : nb::steal(PyNumber_Index(value.ptr()));
   if (!number.is_valid()) {
+    // What else __index__ raises (KeyboardInterrupt, MemoryError) is not about the argument.
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) nb::raise_python_error();
     PyErr_Clear();
     throw Error(Fault::dtype, op, name,
                 std::string(name) + " must be an integer, not " +
-                    nb::cast<std::string>(nb::repr(value)) + ".");
+                    nb::cast<std::string>(nb::steal(PyObject_ASCII(value.ptr()))) + ".");
   }
   int overflow = 0;
   const long long result = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
     throw Error(Fault::argument, op, name,
-                std::string(name) + " = " + nb::cast<std::string>(nb::str(number)) +
-                    " is far out of range.");
+                std::string(name) + " is far out of range: it does not fit 64 bits.");
   }
   return result;
 }

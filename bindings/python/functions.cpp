@@ -30,7 +30,12 @@ bool is(nb::handle text, const char* value) {
   return PyUnicode_Check(text.ptr()) && PyUnicode_CompareWithASCIIString(text.ptr(), value) == 0;
 }
 
-std::string shown(nb::handle value) { return nb::cast<std::string>(nb::repr(value)); }
+// In ASCII, so that no text can fail to be shown.
+std::string shown(nb::handle value) {
+  const nb::object text = nb::steal(PyObject_ASCII(value.ptr()));
+  if (!text.is_valid()) nb::raise_python_error();
+  return nb::cast<std::string>(text);
+}
 
 void check_mode(const char* op, nb::handle mode, const char* fourth) {
   if (is(mode, "raise")) return;
@@ -42,10 +47,9 @@ void check_mode(const char* op, nb::handle mode, const char* fourth) {
 }
 
 void check_fill_value(const char* op, nb::handle fill_value) {
-  if (PyLong_CheckExact(fill_value.ptr()) && PyLong_AsLong(fill_value.ptr()) == 0 &&
-      !PyErr_Occurred())
-    return;
-  PyErr_Clear();
+  const int is_zero = PyObject_RichCompareBool(fill_value.ptr(), nb::int_(0).ptr(), Py_EQ);
+  if (is_zero == 1) return;
+  if (is_zero < 0) PyErr_Clear();  // an array, say: not a number
   throw Error(Fault::argument, op, "fill_value",
               "fill_value = " + shown(fill_value) +
                   " has no effect in mode \"raise\", and mode \"fill\" is not supported by this "
@@ -110,7 +114,9 @@ void check_reducible(const char* op, const Input& data, Reduction reduction, nb:
                   data.dtype_name() + ".");
 }
 
-void run(Call& call) {
+// The lock is back before anything of Python is touched again.
+template <class AnyCall>
+void run(AnyCall& call) {
   if (work_bytes(call) < release_bytes) return execute(call);
   nb::gil_scoped_release release;
   execute(call);
@@ -289,8 +295,7 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
                       {&past_cache, &update, write_indices ? &*write_indices : &update});
   const CacheWrite call{&past_cache.view(), &update.view(), starts,          axis,
                         circular,           &output.view(), output.is_base()};
-  nb::gil_scoped_release release;
-  execute(call);
+  run(call);
   return as_array(output.result());
 }
 

@@ -130,6 +130,15 @@ void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex st
 
 }  // namespace
 
+double work_bytes(const CacheWrite& call) {
+  double items = 1, cache_items = 1;
+  for (int d = 0; d < call.update->rank; ++d) {
+    items *= static_cast<double>(call.update->shape[d]);
+    cache_items *= static_cast<double>(call.past_cache->shape[d]);
+  }
+  return 2.0 * static_cast<double>(call.update->item) * (items + (call.in_place ? 0 : cache_items));
+}
+
 void execute(const CacheWrite& call) {
   check_write_indices(call);
   if (!call.in_place) copy(*call.past_cache, *call.output);

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,15 @@ def _converted(
     if dtype is None:
         # An empty list becomes float64, which as indices nobody means.
         return array.astype(np.int64) if array.size == 0 and name != "data" else array
-    integers = array.dtype.kind in "biu" and dtype.kind in "iu"
-    if integers or array.size == 0 or np.can_cast(array.dtype, dtype, "same_kind"):
-        return np.asarray(value, dtype=dtype)
-    return array
+    if array.dtype.kind in "US" and array.dtype.kind == dtype.kind:
+        return array  # of its own width, so that nothing is cut
+    if array.size == 0 or (array.dtype.kind in "biu" and dtype.kind in "iu"):
+        return np.asarray(value, dtype=dtype)  # NumPy refuses integers that do not fit
+    rule: Literal["same_kind", "safe"] = "same_kind" if array.dtype.kind in "biufc" else "safe"
+    if not np.can_cast(array.dtype, dtype, rule):
+        return array
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)
 
 
 def _base_of(operator: str, name: str, value: NDArray[Any]) -> NDArray[Any]:
@@ -77,25 +83,48 @@ def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
         return True
 
 
-def check_result(operator: str, out: Any, result: NDArray[Any]) -> NDArray[Any]:
-    """`out` checked against a result that is already there, for items that hold references."""
+def check_result(
+    operator: str,
+    out: Any,
+    result: NDArray[Any],
+    inputs: Sequence[NDArray[Any]],
+    base: NDArray[Any] | None,
+) -> NDArray[Any]:
+    """`out` checked against a result that is there already, for items that hold references.
+
+    It may share no memory with `inputs`, but be `base`.
+    """
+
+    def problem(text: str, kind: type[ShapeError | ArgumentError | DtypeError]) -> Exception:
+        return kind(f"{operator}: out {text}", operator=operator, argument="out")
+
     target = as_out(operator, out)
     if target.shape != result.shape:
-        raise ShapeError(
-            f"{operator}: out has shape {target.shape} but the result has shape {result.shape}.",
-            operator=operator,
-            argument="out",
-        )
+        raise problem(f"has shape {target.shape} but the result {result.shape}.", ShapeError)
     if target.dtype != result.dtype:
-        raise DtypeError(
-            f"{operator}: out has dtype {target.dtype} but the result has dtype {result.dtype}.",
-            operator=operator,
-            argument="out",
-        )
+        raise problem(f"has dtype {target.dtype} but the result {result.dtype}.", DtypeError)
     if not target.flags.writeable:
-        raise ArgumentError(
-            f"{operator}: out is read-only. Pass a writable array, such as out.copy().",
-            operator=operator,
-            argument="out",
-        )
+        raise problem("is read-only. Pass a writable array, such as out.copy().", ArgumentError)
+    if _repeats_memory(target):
+        raise problem("has strides by which several items share memory.", ArgumentError)
+    for array in inputs:
+        if array is base and _same_memory(target, array):
+            continue
+        if share_memory(target, array):
+            raise problem("shares memory with an input. Pass another array.", ArgumentError)
     return target
+
+
+def _same_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides)
+
+
+def _repeats_memory(array: NDArray[Any]) -> bool:
+    """Whether two positions may be one place: each step must pass over all smaller ones."""
+    reach = array.itemsize
+    for step, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
+        if size > 1:
+            if step < reach:
+                return True
+            reach += (size - 1) * step
+    return False

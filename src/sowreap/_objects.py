@@ -8,7 +8,7 @@ numbers), and NumPy then moves the items. Checks and errors are thus those of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,14 @@ from sowreap._arrays import check_result
 from sowreap._errors import DtypeError
 
 Array = NDArray[Any]
+
+
+class Names(NamedTuple):
+    """What the caller's operator and its arguments are called, for errors."""
+
+    operator: str
+    data: str
+    updates: str
 
 
 def _positions(array: Array) -> NDArray[np.int64]:
@@ -31,37 +39,41 @@ def _take(array: Array, positions: NDArray[np.int64]) -> Array:
     return array[np.unravel_index(positions, array.shape)]
 
 
-def _deliver(operator: str, result: Array, out: Any) -> Any:
+def _deliver(
+    operator: str, result: Array, out: Any, inputs: tuple[Array, ...], base: Array | None
+) -> Any:
     """The result, or `out` filled with it. All that can fail has been done by now."""
     if out is None:
         return result
-    check_result(operator, out, result)[...] = result
+    check_result(operator, out, result, inputs, base)[...] = result
     return out
 
 
-def _gathered(operator: str, data: Array, positions: NDArray[np.int64], out: Any) -> Any:
+def _gathered(
+    operator: str, data: Array, indices: Array, positions: NDArray[np.int64], out: Any
+) -> Any:
     result = np.empty(positions.shape, dtype=data.dtype)
     if positions.size:
         result[...] = _take(data, positions)
-    return _deliver(operator, result, out)
+    return _deliver(operator, result, out, (data, indices), None)
 
 
 def gather(data: Array, indices: Array, axis: int, out: Any) -> Any:
     """``sowreap.gather``."""
     positions = _core.gather(_positions(data), indices, axis, "raise", 0, None)
-    return _gathered("gather", data, positions, out)
+    return _gathered("gather", data, indices, positions, out)
 
 
 def gather_elements(data: Array, indices: Array, axis: int, out: Any) -> Any:
     """``sowreap.gather_elements``."""
     positions = _core.gather_elements(_positions(data), indices, axis, "raise", 0, None)
-    return _gathered("gather_elements", data, positions, out)
+    return _gathered("gather_elements", data, indices, positions, out)
 
 
 def gather_nd(data: Array, indices: Array, batch_dims: int, out: Any) -> Any:
     """``sowreap.gather_nd``."""
     positions = _core.gather_nd(_positions(data), indices, batch_dims, "raise", 0, None)
-    return _gathered("gather_nd", data, positions, out)
+    return _gathered("gather_nd", data, indices, positions, out)
 
 
 def scatter_elements(
@@ -83,7 +95,8 @@ def scatter_elements(
     def targets() -> Array:
         return _core.gather_elements(_positions(data), indices, axis, "raise", 0, None)
 
-    return _scattered(operator, data, updates, reduction, out, last, targets)
+    names = Names(operator, "data", "updates")
+    return _scattered(names, data, indices, updates, reduction, out, last, targets)
 
 
 def scatter_nd(data: Array, indices: Array, updates: Array, reduction: str, out: Any) -> Any:
@@ -95,7 +108,8 @@ def scatter_nd(data: Array, indices: Array, updates: Array, reduction: str, out:
     def targets() -> Array:
         return _core.gather_nd(_positions(data), indices, 0, "raise", 0, None)
 
-    return _scattered("scatter_nd", data, updates, reduction, out, last, targets)
+    names = Names("scatter_nd", "data", "updates")
+    return _scattered(names, data, indices, updates, reduction, out, last, targets)
 
 
 def tensor_scatter(
@@ -106,63 +120,89 @@ def tensor_scatter(
     def last(base: Array, order: Array) -> Array:
         return _core.tensor_scatter(base, order, write_indices, axis, mode, None)
 
-    return _scattered("tensor_scatter", past_cache, update, "none", out, last, lambda: update)
+    names = Names("tensor_scatter", "past_cache", "update")
+    starts = update if write_indices is None else np.asarray(write_indices)
+    return _scattered(names, past_cache, starts, update, "none", out, last, lambda: update)
 
 
 def _scattered(
-    operator: str,
+    names: Names,
     data: Array,
+    indices: Array,
     updates: Array,
     reduction: str,
     out: Any,
     last: Callable[[Array, Array], Array],
     targets: Callable[[], Array],
 ) -> Any:
-    dtype = _common_dtype(operator, data, updates)
-    if reduction not in ("none", "add"):
-        raise DtypeError(
-            f'{operator}: reduction = "{reduction}" is not defined for data of dtype {data.dtype}; '
-            'strings take "none" and "add".',
-            operator=operator,
-            argument="reduction",
-            value=reduction,
-        )
+    dtype = _common_dtype(names, data, updates)
+    _check_reduction(names, data, reduction)
     # Runs all checks, and finds which update each item of the result is left with.
     order = last(np.full(data.shape, -1, dtype=np.int64), _positions(updates))
     if reduction == "add":
-        result = _concatenated(data, updates, targets(), dtype)
+        result = _concatenated(names, data, updates, targets(), dtype)
     else:
         result = data.astype(dtype)
         hit = order >= 0
         if hit.any():
             result[hit] = _take(updates, order[hit])
-    return _deliver(operator, result, out)
+    return _deliver(names.operator, result, out, (data, indices, updates), data)
 
 
-def _common_dtype(operator: str, data: Array, updates: Array) -> np.dtype[Any]:
-    same_text = data.dtype.kind == updates.dtype.kind and data.dtype.kind in "US"
-    if same_text:
-        return np.promote_types(data.dtype, updates.dtype)
+def _check_reduction(names: Names, data: Array, reduction: str) -> None:
+    if reduction == "none" or (reduction == "add" and data.dtype.names is None):
+        return
+    raise DtypeError(
+        f"{names.operator}: reduction = {reduction!r} is not defined for {names.data} of dtype "
+        f'{data.dtype}; strings take "none" and "add", other items that hold references "none".',
+        operator=names.operator,
+        argument="reduction",
+        value=reduction,
+    )
+
+
+def _common_dtype(names: Names, data: Array, updates: Array) -> np.dtype[Any]:
     if data.dtype == updates.dtype:
         return data.dtype
+    same_kind = data.dtype.kind == updates.dtype.kind and data.dtype.kind in "US"
+    if same_kind and data.dtype.isnative == updates.dtype.isnative:
+        return _wider(data.dtype, updates.dtype)
     raise DtypeError(
-        f"{operator}: updates has dtype {updates.dtype} but data has dtype {data.dtype}; "
-        "they must be equal. Convert with updates.astype(data.dtype).",
-        operator=operator,
-        argument="updates",
+        f"{names.operator}: {names.updates} has dtype {updates.dtype} but {names.data} has dtype "
+        f"{data.dtype}; they must be equal. "
+        f"Convert with {names.updates}.astype({names.data}.dtype).",
+        operator=names.operator,
+        argument=names.updates,
         value=updates.dtype,
     )
 
 
-def _concatenated(data: Array, updates: Array, targets: Array, dtype: np.dtype[Any]) -> Array:
+def _wider(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
+    """The wider of two string dtypes of one kind and byte order."""
+    return a if a.itemsize >= b.itemsize else b
+
+
+def _concatenated(
+    names: Names, data: Array, updates: Array, targets: Array, dtype: np.dtype[Any]
+) -> Array:
     """Each update appended to its item, in the order of the loop."""
     items = data.astype(object).reshape(-1)
-    for position, update in zip(
-        targets.reshape(-1), updates.astype(object).reshape(-1), strict=True
-    ):
-        items[position] = items[position] + update
+    added = updates.astype(object).reshape(-1)
+    for number, (target, update) in enumerate(zip(targets.reshape(-1), added, strict=True)):
+        item = items[target]
+        if not any(isinstance(item, text) and isinstance(update, text) for text in (str, bytes)):
+            position = tuple(int(i) for i in np.unravel_index(number, updates.shape))
+            raise DtypeError(
+                f"{names.operator}: {names.updates}[{', '.join(map(str, position))}] = {update!r} "
+                f"cannot be appended to {item!r}; both must be str, or both bytes.",
+                operator=names.operator,
+                argument=names.updates,
+                position=position,
+                value=update,
+            )
+        items[target] = item + update
     if dtype.kind not in "US":
         return items.astype(dtype).reshape(data.shape)
     # Fixed-width strings: as wide as the longest, never narrower than data.
     result = np.asarray(items.tolist(), dtype=dtype.kind).reshape(data.shape)
-    return result.astype(np.promote_types(result.dtype, data.dtype))
+    return result.astype(_wider(data.dtype, result.dtype.newbyteorder(data.dtype.byteorder)))

@@ -50,6 +50,7 @@ struct CacheWrite {
   const View* output;
   bool in_place;  // output is past_cache itself
 };
+double work_bytes(const CacheWrite& call);
 void execute(const CacheWrite& call);
 
 // Between arrays of one shape and item size that do not overlap.
