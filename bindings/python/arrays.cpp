@@ -298,8 +298,12 @@ std::int64_t integer(const char* op, const char* name, nb::handle value) {
   int overflow = 0;
   const long long result = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
+    const nb::object digits = nb::steal(PyObject_Str(number.ptr()));
+    if (!digits.is_valid()) PyErr_Clear();  // more of them than Python writes
     throw Error(Fault::argument, op, name,
-                std::string(name) + " is far out of range: it does not fit 64 bits.");
+                std::string(name) + " = " +
+                    (digits.is_valid() ? nb::cast<std::string>(digits) : "(thousands of digits)") +
+                    " is far out of range.");
   }
   return result;
 }

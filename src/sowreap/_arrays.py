@@ -121,6 +121,8 @@ def _same_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
 
 def _repeats_memory(array: NDArray[Any]) -> bool:
     """Whether two positions may be one place: each step must pass over all smaller ones."""
+    if array.size == 0:
+        return False
     reach = array.itemsize
     for step, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
         if size > 1:
