@@ -1,5 +1,7 @@
 """Calls from several threads at once."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -82,3 +84,22 @@ def test_number_of_threads_changes_meanwhile():
         assert_same(sr.scatter_nd(data, indices, updates, "add"), want)
 
     at_once(run)
+
+
+def test_the_process_ends_while_daemon_threads_call():
+    code = """
+import threading, time
+import numpy as np
+import sowreap as sr
+data, indices = np.zeros(2_000_000), np.arange(2_000_000)
+def call():
+    while True:
+        sr.gather(data, indices)
+for _ in range(3):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(0.3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

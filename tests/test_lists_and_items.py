@@ -178,3 +178,35 @@ def test_calls_from_many_threads_leave_reference_counts_alone():
     finally:
         sys.setswitchinterval(interval)
     assert sys.getrefcount(cache) == before
+
+
+# --- arrays that change while the arguments are read ---
+
+
+@pytest.mark.parametrize("size", [8_000_000, 1])
+def test_data_that_an_argument_resizes_is_seen_as_it_is_then(size):
+    data = np.arange(100.0)
+
+    class Axis:
+        def __index__(self):
+            data.resize((size,), refcheck=False)
+            return 0
+
+    indices = np.arange(0, 8_000_000, 100_000)
+    if size == 1:
+        with pytest.raises(sr.OutOfRangeError):
+            sr.gather(data, indices, Axis())
+    else:
+        assert sr.gather(data, indices, Axis()).tolist() == [0.0] * len(indices)
+
+
+def test_data_that_a_later_argument_reshapes_is_seen_as_it_is_then():
+    data = np.arange(100.0)
+
+    class Indices:
+        def __array__(self, dtype=None, copy=None):
+            data.resize((2,), refcheck=False)
+            return np.array([50])
+
+    with pytest.raises(sr.OutOfRangeError, match=r"\[-2, 1\]"):
+        sr.gather(data, Indices())

@@ -119,17 +119,6 @@ Dtype dtype_of(PyArray_Descr* descr) {
   }
 }
 
-View view_of(PyArrayObject* array) {
-  View view;
-  view.bytes = PyArray_BYTES(array);
-  view.rank = PyArray_NDIM(array);
-  view.shape = reinterpret_cast<const std::int64_t*>(PyArray_DIMS(array));
-  view.strides = reinterpret_cast<const std::int64_t*>(PyArray_STRIDES(array));
-  view.dtype = dtype_of(PyArray_DESCR(array));
-  view.item = PyArray_ITEMSIZE(array);
-  return view;
-}
-
 nb::object helper(const char* name) { return nb::module_::import_("sowreap._arrays").attr(name); }
 
 std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
@@ -201,6 +190,19 @@ std::string name_of(PyArray_Descr* descr) {
 
 }  // namespace
 
+void OwnedView::look_at(PyArrayObject* array) {
+  view_.bytes = PyArray_BYTES(array);
+  view_.rank = PyArray_NDIM(array);
+  for (int d = 0; d < view_.rank; ++d) {
+    shape_[d] = PyArray_DIM(array, d);
+    strides_[d] = PyArray_STRIDE(array, d);
+  }
+  view_.shape = shape_;
+  view_.strides = strides_;
+  view_.dtype = dtype_of(PyArray_DESCR(array));
+  view_.item = PyArray_ITEMSIZE(array);
+}
+
 Input::Input(const char* op, const char* name, nb::handle object, const Input* like) : name_(name) {
   if (PyArray_CheckExact(object.ptr())) {
     object_ = nb::borrow(object);
@@ -208,10 +210,13 @@ Input::Input(const char* op, const char* name, nb::handle object, const Input* l
     const nb::object dtype = like == nullptr ? nb::none() : nb::object(like->object_.attr("dtype"));
     object_ = helper("as_array")(op, name, object, dtype);
   }
-  view_ = view_of(array());
-  if (view_.item == 0) {
-    throw Error(Fault::dtype, op, name,
-                std::string(name) + " has dtype " + dtype_name() +
+}
+
+void Input::look(const char* op) {
+  owned_.look_at(array());
+  if (view().item == 0) {
+    throw Error(Fault::dtype, op, name_,
+                std::string(name_) + " has dtype " + dtype_name() +
                     ", whose items have no bytes; there is nothing to move.");
   }
 }
@@ -231,10 +236,10 @@ std::string Input::dtype_name() const { return name_of(descr()); }
 
 void Output::check(const char* op, const Shape& shape, const Input& data) const {
   PyArrayObject* out = as_array(array_);
-  if (!same_shape(view_, shape)) {
+  if (!same_shape(view(), shape)) {
     throw Error(
         Fault::shape, op, "out",
-        "out has shape " + text_of(view_) + " but the result has shape " + text_of(shape) + ".");
+        "out has shape " + text_of(view()) + " but the result has shape " + text_of(shape) + ".");
   }
   if (!PyArray_EquivTypes(PyArray_DESCR(out), data.descr())) {
     throw Error(Fault::dtype, op, "out",
@@ -245,16 +250,20 @@ void Output::check(const char* op, const Shape& shape, const Input& data) const 
     throw Error(Fault::argument, op, "out",
                 "out is read-only. Pass a writable array, such as out.copy().");
   }
-  if (may_overlap_itself(view_)) {
+  if (may_overlap_itself(view())) {
     throw Error(Fault::argument, op, "out",
-                "out has strides " + text_of(view_.strides, view_.rank) +
+                "out has strides " + text_of(view().strides, view().rank) +
                     " by which several of its items may share memory. Pass an array of its own.");
   }
 }
 
-Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& data,
+Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), array(given) {
+  if (!out.is_none() && !PyArray_CheckExact(out.ptr())) array = helper("as_out")(op, out);
+}
+
+Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
                const Input* base, std::initializer_list<const Input*> inputs) {
-  if (out.is_none()) {
+  if (out.given.is_none()) {
     PyArray_Descr* descr = data.descr();
     Py_INCREF(descr);
     array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
@@ -262,18 +271,18 @@ Output::Output(const char* op, nb::handle out, const Shape& shape, const Input& 
                                             nullptr, 0, nullptr));
     if (!array_.is_valid()) nb::raise_python_error();
     result_ = array_;
-    view_ = view_of(as_array(array_));
+    owned_.look_at(as_array(array_));
     return;
   }
   given_ = true;
-  array_ = PyArray_CheckExact(out.ptr()) ? nb::borrow(out) : nb::object(helper("as_out")(op, out));
-  result_ = nb::borrow(out);
-  view_ = view_of(as_array(array_));
+  array_ = out.array;
+  result_ = out.given;
+  owned_.look_at(as_array(array_));
   check(op, shape, data);
-  is_base_ = base != nullptr && is_same_memory(view_, base->view());
+  is_base_ = base != nullptr && is_same_memory(view(), base->view());
   for (const Input* input : inputs) {
     if (is_base_ && input == base) continue;
-    if (!extents_meet(view_, input->view())) continue;
+    if (!extents_meet(view(), input->view())) continue;
     if (nb::cast<bool>(helper("share_memory")(array_, input->object()))) {
       throw Error(
           Fault::argument, op, "out",

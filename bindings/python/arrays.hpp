@@ -10,7 +10,23 @@ namespace sowreap::python {
 
 namespace nb = nanobind;
 
-// An argument as an array that lives as long as this object.
+// A view whose shape and strides are its own: those of an array may be changed by other threads.
+class OwnedView {
+ public:
+  OwnedView() = default;
+  OwnedView(const OwnedView&) = delete;
+  OwnedView& operator=(const OwnedView&) = delete;
+
+  void look_at(PyArrayObject* array);
+  const View& view() const { return view_; }
+
+ private:
+  View view_;
+  std::int64_t shape_[max_rank], strides_[max_rank];
+};
+
+// An argument as an array that lives as long as this object. Making one may run code of the user,
+// which may change arrays; so all arguments are read before any of them is looked at.
 class Input {
  public:
   // Anything but a plain ndarray goes through sowreap._arrays. `like`: the array whose dtype a list
@@ -19,7 +35,8 @@ class Input {
 
   PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object_.ptr()); }
   const nb::object& object() const { return object_; }
-  const View& view() const { return view_; }
+  void look(const char* op);  // the view is good from here on
+  const View& view() const { return owned_.view(); }
   const char* name() const { return name_; }
   PyArray_Descr* descr() const { return PyArray_DESCR(array()); }
 
@@ -30,17 +47,25 @@ class Input {
  private:
   nb::object object_;
   const char* name_;
-  View view_;
+  OwnedView owned_;
+};
+
+// The argument `out`, read but not looked at.
+struct Out {
+  nb::object given;  // what the call returns
+  nb::object array;  // the same memory as a plain ndarray; None where none was given
+
+  Out(const char* op, nb::handle out);
 };
 
 // The array that a call writes: a new one, or `out` after all its checks.
 class Output {
  public:
   // `inputs` are what `out` may not overlap, but for `base`, which it may be.
-  Output(const char* op, nb::handle out, const Shape& shape, const Input& data, const Input* base,
+  Output(const char* op, const Out& out, const Shape& shape, const Input& data, const Input* base,
          std::initializer_list<const Input*> inputs);
 
-  const View& view() const { return view_; }
+  const View& view() const { return owned_.view(); }
   bool given() const { return given_; }
   bool is_base() const { return is_base_; }
   nb::object result() const { return result_; }
@@ -49,7 +74,7 @@ class Output {
   void check(const char* op, const Shape& shape, const Input& data) const;
 
   nb::object array_, result_;
-  View view_;
+  OwnedView owned_;
   bool given_ = false, is_base_ = false;
 };
 

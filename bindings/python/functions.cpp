@@ -2,8 +2,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <chrono>
+#include <exception>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "arrays.hpp"
 #include "register.hpp"
@@ -114,19 +117,37 @@ void check_reducible(const char* op, const Input& data, Reduction reduction, nb:
                   data.dtype_name() + ".");
 }
 
+// At the end of the process Python ends daemon threads here by unwinding their stack, which must
+// not pass the frames above: they touch objects, and some may not be unwound. Such a thread stays
+// here.
+void take_lock(PyThreadState* state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+}
+
 // The lock is back before anything of Python is touched again.
 template <class AnyCall>
 void run(AnyCall& call) {
   if (work_bytes(call) < release_bytes) return execute(call);
-  nb::gil_scoped_release release;
-  execute(call);
+  PyThreadState* state = PyEval_SaveThread();
+  std::exception_ptr failure;
+  try {
+    execute(call);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  take_lock(state);
+  if (failure) std::rethrow_exception(failure);
 }
 
 // The end of all gathers, once shapes are checked. `make_plan` takes the view of the output. (The
 // plan is large; made in place, it is never copied.)
 template <class MakePlan>
 Array finish_gather(const char* op, const Input& data, const Input& indices, const Shape& shape,
-                    int axis, bool tuples, nb::handle out, const MakePlan& make_plan) {
+                    int axis, bool tuples, const Out& out, const MakePlan& make_plan) {
   const Output output(op, out, shape, data, nullptr, {&data, &indices});
   Call call{make_plan(output.view()),
             {op, &data.view(), &indices.view(), axis, tuples},
@@ -148,7 +169,7 @@ Shape shape_of(const View& v) {
 template <class MakePlan>
 Array finish_scatter(const char* op, const Input& data, const Input& indices, const Input& updates,
                      Reduction reduction, nb::handle reduction_name, int axis, bool tuples,
-                     nb::handle out, const MakePlan& make_plan) {
+                     const Out& out, const MakePlan& make_plan) {
   check_update_dtype(op, data, updates);
   check_reducible(op, data, reduction, reduction_name);
   const Output output(op, out, shape_of(data.view()), data, &data, {&data, &indices, &updates});
@@ -164,47 +185,57 @@ Array finish_scatter(const char* op, const Input& data, const Input& indices, co
 }
 
 Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::handle mode,
-             nb::handle fill_value, nb::handle out) {
+             nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather";
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in);
+  Input data(op, "data", data_in), indices(op, "indices", indices_in);
   check_gather_mode(op, mode, fill_value);
-  check_indices_dtype(op, indices);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
+  const Out out(op, out_in);
+  data.look(op);
+  indices.look(op);
+  check_indices_dtype(op, indices);
   const Shape shape = gather_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
-  if (!data.is_plain()) return run_objects("gather", data.object(), indices.object(), axis, out);
+  if (!data.is_plain())
+    return run_objects("gather", data.object(), indices.object(), axis, out.given);
   return finish_gather(op, data, indices, shape, axis, false, out, [&](const View& output) {
     return plan_gather(data.view(), indices.view(), axis, output);
   });
 }
 
 Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis_in,
-                      nb::handle mode, nb::handle fill_value, nb::handle out) {
+                      nb::handle mode, nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather_elements";
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in);
+  Input data(op, "data", data_in), indices(op, "indices", indices_in);
   check_gather_mode(op, mode, fill_value);
-  check_indices_dtype(op, indices);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
+  const Out out(op, out_in);
+  data.look(op);
+  indices.look(op);
+  check_indices_dtype(op, indices);
   const Shape shape = gather_elements_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (!data.is_plain())
-    return run_objects("gather_elements", data.object(), indices.object(), axis, out);
+    return run_objects("gather_elements", data.object(), indices.object(), axis, out.given);
   return finish_gather(op, data, indices, shape, axis, false, out, [&](const View& output) {
     return plan_elements(data.view(), indices.view(), axis, output, false);
   });
 }
 
 Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims_in,
-                nb::handle mode, nb::handle fill_value, nb::handle out) {
+                nb::handle mode, nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather_nd";
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in);
+  Input data(op, "data", data_in), indices(op, "indices", indices_in);
   check_gather_mode(op, mode, fill_value);
-  check_indices_dtype(op, indices);
   const std::int64_t batch_dims = integer(op, "batch_dims", batch_dims_in);
+  const Out out(op, out_in);
+  data.look(op);
+  indices.look(op);
+  check_indices_dtype(op, indices);
   const Shape shape = gather_nd_shape(data.view(), indices.view(), batch_dims);
   const int batches = static_cast<int>(batch_dims);
   if (!data.is_plain())
-    return run_objects("gather_nd", data.object(), indices.object(), batches, out);
+    return run_objects("gather_nd", data.object(), indices.object(), batches, out.given);
   return finish_gather(op, data, indices, shape, batches, true, out, [&](const View& output) {
     return plan_nd(data.view(), indices.view(), batches, output, false);
   });
@@ -212,19 +243,23 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
 
 Array scatter_along(const char* op, nb::handle data_in, nb::handle indices_in,
                     nb::handle updates_in, nb::handle axis_in, nb::handle reduction_in,
-                    nb::handle include_self, nb::handle mode, nb::handle out) {
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in),
+                    nb::handle include_self, nb::handle mode, nb::handle out_in) {
+  Input data(op, "data", data_in), indices(op, "indices", indices_in),
       updates(op, "updates", updates_in, &data);
   check_mode(op, mode, "drop");
   check_include_self(op, include_self);
   const Reduction reduction = parse_reduction(op, reduction_in);
-  check_indices_dtype(op, indices);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
+  const Out out(op, out_in);
+  data.look(op);
+  indices.look(op);
+  updates.look(op);
+  check_indices_dtype(op, indices);
   check_scatter_elements(op, data.view(), indices.view(), updates.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (needs_objects(data, updates, reduction)) {
     return run_objects("scatter_elements", op, data.object(), indices.object(), updates.object(),
-                       axis, reduction_in, out);
+                       axis, reduction_in, out.given);
   }
   return finish_scatter(op, data, indices, updates, reduction, reduction_in, axis, false, out,
                         [&](const View& output) {
@@ -247,18 +282,22 @@ Array scatter_elements(nb::handle data, nb::handle indices, nb::handle updates, 
 
 Array scatter_nd(nb::handle data_in, nb::handle indices_in, nb::handle updates_in,
                  nb::handle reduction_in, nb::handle include_self, nb::handle mode,
-                 nb::handle out) {
+                 nb::handle out_in) {
   const char* op = "scatter_nd";
-  const Input data(op, "data", data_in), indices(op, "indices", indices_in),
+  Input data(op, "data", data_in), indices(op, "indices", indices_in),
       updates(op, "updates", updates_in, &data);
   check_mode(op, mode, "drop");
   check_include_self(op, include_self);
   const Reduction reduction = parse_reduction(op, reduction_in);
+  const Out out(op, out_in);
+  data.look(op);
+  indices.look(op);
+  updates.look(op);
   check_indices_dtype(op, indices);
   check_scatter_nd(data.view(), indices.view(), updates.view());
   if (needs_objects(data, updates, reduction)) {
     return run_objects("scatter_nd", data.object(), indices.object(), updates.object(),
-                       reduction_in, out);
+                       reduction_in, out.given);
   }
   return finish_scatter(
       op, data, indices, updates, reduction, reduction_in, 0, true, out,
@@ -273,21 +312,26 @@ bool parse_circular(const char* op, nb::handle mode) {
 }
 
 Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle write_indices_in,
-                     nb::handle axis_in, nb::handle mode, nb::handle out) {
+                     nb::handle axis_in, nb::handle mode, nb::handle out_in) {
   const char* op = "tensor_scatter";
-  const Input past_cache(op, "past_cache", past_cache_in),
-      update(op, "update", update_in, &past_cache);
+  Input past_cache(op, "past_cache", past_cache_in), update(op, "update", update_in, &past_cache);
   std::optional<Input> write_indices;
   if (!write_indices_in.is_none()) write_indices.emplace(op, "write_indices", write_indices_in);
   const bool circular = parse_circular(op, mode);
-  if (write_indices) check_indices_dtype(op, *write_indices);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
+  const Out out(op, out_in);
+  past_cache.look(op);
+  update.look(op);
+  if (write_indices) {
+    write_indices->look(op);
+    check_indices_dtype(op, *write_indices);
+  }
   const View* starts = write_indices ? &write_indices->view() : nullptr;
   check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
   const int axis = resolve_axis(op, given_axis, past_cache.view(), "past_cache");
   if (needs_objects(past_cache, update, Reduction::none)) {
     return run_objects("tensor_scatter", past_cache.object(), update.object(), write_indices_in,
-                       axis, mode, out);
+                       axis, mode, out.given);
   }
   check_update_dtype(op, past_cache, update);
   // Without write_indices the update stands in for it among the inputs that `out` may not overlap.

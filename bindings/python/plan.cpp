@@ -25,8 +25,10 @@ Plan plan_of(const std::string& op, const View& data, const View& indices, const
 
 std::string explain_plan(const std::string& op, nb::handle data_in, nb::handle indices_in,
                          nb::handle other_in, int axis, bool in_place) {
-  const Input data("explain_plan", "data", data_in), indices("explain_plan", "indices", indices_in),
-      other("explain_plan", "other", other_in);
+  const char* name = "explain_plan";
+  Input data(name, "data", data_in), indices(name, "indices", indices_in),
+      other(name, "other", other_in);
+  for (Input* input : {&data, &indices, &other}) input->look(name);
   const bool tuples = op.ends_with("_nd");
   Call call{plan_of(op, data.view(), indices.view(), other.view(), axis),
             {op.c_str(), &data.view(), &indices.view(), axis, tuples},

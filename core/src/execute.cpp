@@ -16,14 +16,12 @@ namespace {
 
 using std::int64_t;
 
-// ---- limits that decide
-// ---------------------------------------------------------------------------------------------
+// ---- limits that decide ----
 
-constexpr double parallel_bytes =
-    512 << 10;  // a call below stays on its thread: waking another costs 5 to 50 us
-constexpr int64_t parts_per_thread = 4;  // parts differ in cost
-constexpr int64_t split_row_bytes =
-    512;  // a slice is split among threads into pieces of at least this
+// A call that moves less stays on its thread: waking another costs 5 to 50 microseconds.
+constexpr double parallel_bytes = 512 << 10;
+constexpr int64_t parts_per_thread = 4;   // parts differ in cost
+constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at least this
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
@@ -42,8 +40,7 @@ int64_t item_count(const View& v) {
   return n;
 }
 
-// ---- form
-// -----------------------------------------------------------------------------------------------------------
+// ---- form ----
 
 // How far apart neighbours along the picks lie, in both arrays together.
 int64_t pick_distance(const Plan& plan) {
@@ -83,8 +80,7 @@ void choose_form(Work& work) {
   }
 }
 
-// ---- split
-// ----------------------------------------------------------------------------------------------------------
+// ---- split ----
 
 enum class Along { nothing, batch, free, picks, run, owners };
 
@@ -218,8 +214,7 @@ Part part_of(const Work& work, const Split& split, int64_t number) {
   return part;
 }
 
-// ---- running
-// --------------------------------------------------------------------------------------------------------
+// ---- running ----
 
 bool same_strides(const View& a, const View& b) {
   for (int d = 0; d < a.rank; ++d) {

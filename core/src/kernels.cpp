@@ -23,8 +23,7 @@ constexpr int64_t indices_ahead = 4096;  // bytes
 constexpr int64_t line = 64;             // bytes
 constexpr int64_t most_lines = 16;       // of one row; from there on the processor follows
 
-// ---- what is done with one item, and with a run of items
-// ------------------------------------------------------------
+// ---- what is done with one item, and with a run of items ----
 
 template <int64_t N>
 struct Move {
@@ -103,8 +102,7 @@ void fetch(const char* at, int64_t bytes) {
   for (int64_t i = 0; i <= lines; ++i) __builtin_prefetch(at + i * line, write);
 }
 
-// ---- indices to cells
-// ---------------------------------------------------------------------------------------------
+// ---- indices to cells ----
 
 template <class T>
 T load(const char* at) {
@@ -115,18 +113,20 @@ T load(const char* at) {
 
 // cells[i] = value, or value + length where it is negative. False when one is out of range: a cell
 // then is outside of [0, length), and none may be used. With the sign bits of cell and length - 1 -
-// cell joined there is no branch in the loop. Neither can overflow: length >= 0, and adding it is
-// done to negative values alone. The values `ahead` bytes further on will be wanted next.
+// cell joined there is no branch in the loop. (The difference is formed without sign: it can
+// overflow where the cell is negative, which its own sign bit tells.) The values `ahead` bytes
+// further on will be wanted next.
 template <class I>
 bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64_t* cells,
              int64_t ahead) {
   constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
   constexpr int64_t width = sizeof(I), group = 64;
+  const std::uint64_t last = static_cast<std::uint64_t>(length) - 1;
   int64_t bad = 0;
   const auto one = [&](int64_t i, int64_t stride) {
     int64_t cell = static_cast<int64_t>(load<I>(indices + i * stride));
     if constexpr (is_signed) cell += cell < 0 ? length : 0;
-    bad |= cell | (length - 1 - cell);
+    bad |= cell | static_cast<int64_t>(last - static_cast<std::uint64_t>(cell));
     cells[i] = cell;
   };
   for (int64_t i = 0; i < n; i += group) {
@@ -191,8 +191,7 @@ bool resolve_tuples(const Plan& plan, Resolve resolve_values, const char* indice
   return true;
 }
 
-// ---- slices
-// -------------------------------------------------------------------------------------------------------
+// ---- slices ----
 
 // The picks of a chunk: where the addressed and the other item of pick i lie. `listed` names the
 // picks that count when cells have owners.
@@ -323,8 +322,7 @@ bool run_slices(const Work& work, const Part& part, char*) {
   return true;
 }
 
-// ---- columns
-// ------------------------------------------------------------------------------------------------------
+// ---- columns ----
 
 // A block of columns of one batch: the addressed items of column j lie at base + cell * unit + j *
 // step.
@@ -464,8 +462,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
   return true;
 }
 
-// ---- choice
-// -------------------------------------------------------------------------------------------------------
+// ---- choice ----
 
 template <class Op>
 Kernels::Run kernel(const Work& work) {

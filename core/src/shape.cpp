@@ -24,14 +24,10 @@ void check_rank(const char* op, const char* name, const View& v) {
   }
 }
 
-// A result that NumPy could not hold, found before anything is allocated.
+// A result that NumPy could not hold, found before anything is allocated. (Only gathers need this:
+// the result of a scatter has the shape of an array that exists.)
 void check_size(const char* op, const Shape& shape, std::int64_t item) {
-  if (shape.rank > max_rank) {
-    fail(op, "indices",
-         "the result would have " + std::to_string(shape.rank) +
-             " dimensions; at most 64 are possible.");
-  }
-  std::int64_t bytes = item > 0 ? item : 1;
+  std::int64_t bytes = item;
   for (int d = 0; d < shape.rank; ++d) {
     if (shape.sizes[d] == 0) continue;  // NumPy leaves them out of the product too
     if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) {

@@ -58,8 +58,7 @@ Plan plan_nd(const View& addressed, const View& indices, int batch_dims, const V
 // is free (gathers).
 void collapse(Plan& plan);
 
-// Axis `axis` of `indices` addresses cells of this many; -1 where it is the last axis of index
-// tuples.
+// The loops as text, a line each.
 std::string describe(const Plan& plan);
 
 }  // namespace sowreap
