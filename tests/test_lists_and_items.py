@@ -210,3 +210,21 @@ def test_data_that_a_later_argument_reshapes_is_seen_as_it_is_then():
 
     with pytest.raises(sr.OutOfRangeError, match=r"\[-2, 1\]"):
         sr.gather(data, Indices())
+
+
+# --- objects of any rank and layout ---
+
+
+def test_objects_of_rank_64_move():
+    data = np.array(["a", "b"], object).reshape((1,) * 63 + (2,))
+    one = np.ones((1,) * 64, np.int64)
+    assert sr.gather(data, [1], 63).item() == "b"
+    assert sr.gather_elements(data, one, 63).item() == "b"
+    assert sr.gather_nd(data, np.zeros(63, np.int64)).tolist() == ["a", "b"]
+    written = sr.scatter_elements(data, one, np.array("z", object).reshape(one.shape), 63)
+    assert written.ravel().tolist() == ["a", "z"]
+
+
+def test_objects_that_are_shown_many_times_are_not_laid_out():
+    data = np.broadcast_to(np.array(["a"], object), (2**40,))
+    assert sr.gather(data, [5, -1]).tolist() == ["a", "a"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
     """Run the command and leave the process with its status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the terminal cannot show
     try:
         from sowreap._cli.app import cli
     except ModuleNotFoundError as error:

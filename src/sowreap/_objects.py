@@ -28,15 +28,27 @@ class Names(NamedTuple):
     updates: str
 
 
+def _distinct(array: Array) -> Array:
+    """Return `array` without the repetitions of strides of 0."""
+    first = (slice(0, 1) if step == 0 else slice(None) for step in array.strides)
+    return array[(*first, ...)]
+
+
+def _sources(array: Array) -> Array:
+    """Where the item of each position lies in ``_distinct(array)``: what `_take` takes."""
+    return np.broadcast_to(_positions(_distinct(array)), array.shape)
+
+
 def _positions(array: Array) -> NDArray[np.int64]:
     return np.arange(array.size, dtype=np.int64).reshape(array.shape)
 
 
 def _take(array: Array, positions: NDArray[np.int64]) -> Array:
-    """Items by their position in row-major order."""
-    if array.ndim == 0:
-        return array.reshape(1)[positions]
-    return array[np.unravel_index(positions, array.shape)]
+    """Return the items at `positions` of ``_distinct(array)``, in row-major order."""
+    # Without axes of length 1, since NumPy indexes by at most 63 arrays.
+    cells = np.atleast_1d(_distinct(array).squeeze())
+    taken = cells[np.unravel_index(positions.reshape(-1), cells.shape)]
+    return taken.reshape(positions.shape)
 
 
 def _deliver(
@@ -60,19 +72,19 @@ def _gathered(
 
 def gather(data: Array, indices: Array, axis: int, out: Any) -> Any:
     """``sowreap.gather``."""
-    positions = _core.gather(_positions(data), indices, axis, "raise", 0, None)
+    positions = _core.gather(_sources(data), indices, axis, "raise", 0, None)
     return _gathered("gather", data, indices, positions, out)
 
 
 def gather_elements(data: Array, indices: Array, axis: int, out: Any) -> Any:
     """``sowreap.gather_elements``."""
-    positions = _core.gather_elements(_positions(data), indices, axis, "raise", 0, None)
+    positions = _core.gather_elements(_sources(data), indices, axis, "raise", 0, None)
     return _gathered("gather_elements", data, indices, positions, out)
 
 
 def gather_nd(data: Array, indices: Array, batch_dims: int, out: Any) -> Any:
     """``sowreap.gather_nd``."""
-    positions = _core.gather_nd(_positions(data), indices, batch_dims, "raise", 0, None)
+    positions = _core.gather_nd(_sources(data), indices, batch_dims, "raise", 0, None)
     return _gathered("gather_nd", data, indices, positions, out)
 
 
@@ -138,7 +150,7 @@ def _scattered(
     dtype = _common_dtype(names, data, updates)
     _check_reduction(names, data, reduction)
     # Runs all checks, and finds which update each item of the result is left with.
-    order = last(np.full(data.shape, -1, dtype=np.int64), _positions(updates))
+    order = last(np.full(data.shape, -1, dtype=np.int64), _sources(updates))
     if reduction == "add":
         result = _concatenated(names, data, updates, targets(), dtype)
     else:

@@ -17,7 +17,8 @@ from command_line import SOWREAP, TIMEOUT, error_line, python, sowreap_process
 
 import sowreap
 from sowreap import __main__
-from sowreap._cli import app, op
+from sowreap._cli import app, files, op
+from sowreap._cli.errors import InputError
 
 
 def without(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -250,3 +251,42 @@ def test_plain_text_into_a_pipe(scatter_model, scatter_inputs):
     assert result.stderr == ""
     assert result.stdout.isascii()
     assert "\x1b" not in result.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of another kind")
+def test_a_reader_that_leaves_is_no_difference():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*SOWREAP, "info"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(tmp_path):
+    np.save(tmp_path / "data.npy", np.array(["é", "b"]))
+    np.save(tmp_path / "indices.npy", np.array([0]))
+    done = subprocess.run(
+        [*SOWREAP, "op", "gather", tmp_path / "data.npy", tmp_path / "indices.npy"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert r"\xe9" in done.stdout
+
+
+def test_an_npz_of_a_compression_that_zip_readers_lack_is_one_line(tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.arange(3))
+    content = bytearray((tmp_path / "data.npz").read_bytes())
+    # The method of compression: in the header of the member, and in the directory at the end.
+    content[8:10] = b"\x63\x00"
+    directory = content.index(b"PK\x01\x02")
+    content[directory + 10 : directory + 12] = b"\x63\x00"
+    (tmp_path / "data.npz").write_bytes(content)
+    with pytest.raises(InputError, match="array x cannot be read"):
+        files.read_any(tmp_path / "data.npz")

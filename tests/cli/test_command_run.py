@@ -11,9 +11,8 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from command_line import error_line
+from command_line import SCATTER, error_line
 
-from conftest import SCATTER
 from sowreap._cli.model import Model
 
 # An .npy file of an array without items.

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
 
 import sowreap
-from sowreap.onnx import InferenceSession, ModelMetadata, NodeArg, RunError
+from sowreap.onnx import InferenceSession, ModelError, ModelMetadata, NodeArg, RunError
 
 TEXT = """<ir_version: 10, opset_import: ["": 18], producer_name: "hand", domain: "test",
   model_version: 7, doc_string: "adds rows", metadata_props: ["author": "us"]>
@@ -401,3 +401,26 @@ def test_feed_of_low_precision_is_not_confused():
     assert session.run(None, {"x": x, "i": np.array([1])})[0] == 2
     with pytest.raises(sowreap.DtypeError, match=r"'x' has dtype float16; .* bfloat16"):
         session.run(None, {"x": x.astype(np.float16), "i": np.array([1])})
+
+
+def test_a_masked_feed_is_refused(session, feeds):
+    feeds["data"] = np.ma.masked_array(feeds["data"])
+    with pytest.raises(sowreap.DtypeError, match="mask would be lost"):
+        session.run(None, feeds)
+
+
+def test_an_output_asked_for_twice_is_two_arrays(session, feeds):
+    first, second = session.run(["output", "output"], feeds)
+    assert_array_equal(first, second)
+    assert not np.shares_memory(first, second)
+
+
+@pytest.mark.parametrize("providers", [[1], "CUDAExecutionProvider", [()]])
+def test_providers_of_a_wrong_kind_are_refused(providers):
+    with pytest.raises(sowreap.ArgumentError, match="providers="):
+        InferenceSession(parse_model(TEXT), providers=providers)
+
+
+def test_a_path_with_a_nul_is_no_model():
+    with pytest.raises(ModelError, match="cannot be read"):
+        InferenceSession("\0")

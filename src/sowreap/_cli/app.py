@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from typing import Any
@@ -17,6 +18,7 @@ from sowreap._cli.run import run
 from sowreap._errors import SowreapError
 
 INTERRUPTED = 130
+PIPE_CLOSED = 141  # as a shell reports a program that SIGPIPE ended
 
 
 class Application(click.Group):
@@ -29,11 +31,17 @@ class Application(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command; turn errors about the input into :class:`InputError`."""
         try:
-            return super().invoke(ctx)
+            status = super().invoke(ctx)
+            sys.stdout.flush()
+            return status
+        except BrokenPipeError:
+            # Nobody reads on. What Python still holds back at exit must not raise again.
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            return PIPE_CLOSED
         except (SowreapError, OSError, MemoryError, click.ClickException) as error:
             if ctx.params.get("show_traceback"):
                 traceback.print_exc()
-            if isinstance(error, BrokenPipeError | click.ClickException):
+            if isinstance(error, click.ClickException):
                 raise
             raise InputError(_text(error)) from error
 
@@ -78,7 +86,7 @@ def cli(show_traceback: bool) -> None:
     """Gather and scatter: run ONNX models and single operators, exactly.
 
     Status on exit: 0 when all went well, 1 when results differ from those expected, 2 when an
-    argument or a file cannot be used, 130 when interrupted.
+    argument or a file cannot be used, 130 when interrupted, 141 when nobody reads the output.
     """
 
 

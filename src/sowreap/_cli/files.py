@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,7 +88,9 @@ def read_any(path: Path) -> Array | dict[str, Array]:
         file.seek(0)
         try:
             loaded = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # what bytes can make the readers raise has no common class
             raise InputError(f"{path}: cannot be read: {reason(error)}") from error
         if isinstance(loaded, np.ndarray):
             return loaded
@@ -99,7 +100,9 @@ def read_any(path: Path) -> Array | dict[str, Array]:
 def _member(path: Path, file: Any, name: str) -> Array:
     try:
         member = file[name]
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         raise InputError(f"{path}: array {name} cannot be read: {reason(error)}") from error
     if not isinstance(member, np.ndarray):
         raise InputError(f"{path}: {name} is not an array")

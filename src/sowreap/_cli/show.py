@@ -16,9 +16,15 @@ from sowreap._cli.files import USER_DEFINED
 Array = NDArray[Any]
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command group, which knows the status to end with."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return a console that prints names and values as they are."""
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    return _Console(stderr=stderr, markup=False, highlight=False, emoji=False)
 
 
 def table(

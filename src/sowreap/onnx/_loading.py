@@ -81,8 +81,10 @@ def walk(nodes: Any) -> Iterator[NodeProto]:
 def _read(path: Path, name: str) -> ModelProto:
     try:
         content = path.read_bytes()
-    except OSError as error:
-        reason = "it does not exist" if isinstance(error, FileNotFoundError) else error.strerror
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or one_line(error)
+        if isinstance(error, FileNotFoundError):
+            reason = "it does not exist"
         raise ModelError(
             f"{name} cannot be read: {reason}.", argument="model", value=str(path)
         ) from error
@@ -104,7 +106,11 @@ def _read(path: Path, name: str) -> ModelProto:
 def _check_location(tensor: TensorProto, folder: Path, name: str) -> None:
     """Check that the data of a tensor lies in `folder`, whatever links lead there."""
     location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
-    if not (folder / location).resolve().is_relative_to(folder.resolve()):
+    try:
+        inside = (folder / location).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):  # a NUL in it, or a loop of links
+        inside = False
+    if not inside:
         raise ModelError(
             f"{name}: external data of tensor {tensor.name!r} is at {location!r}, which is outside "
             "the folder of the model. Move it there, and correct the location.",

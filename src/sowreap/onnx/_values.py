@@ -109,6 +109,12 @@ def checked_feed(name: str, value_type: TypeProto, value: Any) -> Any:
 def _checked_tensor(name: str, value_type: TypeProto, value: Any) -> np.ndarray[Any, Any]:
     if value is None:
         raise _wrong_kind(name, value_type, value, "an array")
+    if isinstance(value, np.ma.MaskedArray):
+        raise DtypeError(
+            f"input {name!r} is a masked array, whose mask would be lost. "
+            "Pass its filled() or its data.",
+            argument=name,
+        )
     expected = helper.tensor_dtype_to_np_dtype(value_type.tensor_type.elem_type)
     try:
         array = np.asarray(value)
@@ -148,7 +154,16 @@ def _as_strings(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
                 position=position,
                 value=item,
             )
-        out[position] = item.decode("utf-8") if isinstance(item, bytes) else str(item)
+        try:
+            out[position] = item.decode("utf-8") if isinstance(item, bytes) else str(item)
+        except UnicodeDecodeError as error:
+            raise DtypeError(
+                f"input {name!r} holds {item!r} at {position}, which is not UTF-8; strings of ONNX "
+                "are.",
+                argument=name,
+                position=position,
+                value=item,
+            ) from error
     return out
 
 

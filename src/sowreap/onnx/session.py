@@ -172,8 +172,8 @@ class InferenceSession:
         with np.errstate(all="ignore"):
             outputs = self._evaluator.run(names, feeds)
         return [
-            value if name in self._fresh else _copied(value)
-            for name, value in zip(names, outputs, strict=True)
+            value if name in self._fresh and name not in names[:i] else _copied(value)
+            for i, (name, value) in enumerate(zip(names, outputs, strict=True))
         ]
 
     def run_profiled(
@@ -250,7 +250,8 @@ def _check_engine(engine: str) -> None:
 
 
 def _check_providers(providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None) -> None:
-    names = [entry if isinstance(entry, str) else entry[0] for entry in providers or ()]
+    given = [providers] if isinstance(providers, str) else list(providers or ())
+    names = [entry[0] if isinstance(entry, tuple) and entry else entry for entry in given]
     if names and PROVIDER not in names:
         raise ArgumentError(
             f"providers={names!r}: the reference engine runs on {PROVIDER!r} alone; add it.",
