@@ -27,8 +27,7 @@ needs_bytes           memory that the case needs
 A tensor is ``dtype``, ``shape`` and either flat ``values`` or a rule to ``generate`` them; its
 ``layout`` in memory may be ``F``, ``step2``, ``neg``, ``bcast:axis`` or ``offset:bytes``.
 
-Reports on DirectML descriptors (DML_GATHER and the like) are left out: they belong to that part of
-the library, with its own tests.
+Reports on DirectML descriptors are in ``directml/test_run.py``.
 """
 
 from __future__ import annotations

@@ -11,6 +11,11 @@ from command_line import python
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 EXPECTED = {
+    "directml_scatter.py": [
+        "2_1 refuses InputTensor.DimensionCount, rule dimension-count, code 0x80070057",
+        "x86: 20 bytes, Axis at 16",
+        "repeated targets: 0",
+    ],
     "gnn_message_passing.py": [
         "880 atoms, 1866 directed bonds, 50 molecules",
         "most neighbours of one atom: 4",
