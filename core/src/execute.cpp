@@ -232,7 +232,7 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction) {
   work.reduction = reduction;
   work.table =
       reduction != Reduction::none && is_small(dtype) ? small_table(dtype, reduction) : nullptr;
-  work.owners = work.packed = false;
+  work.owners = work.packed = work.copies = false;
   work.source = plan.addressed;
   choose_form(work);
   int64_t reach = 0;
@@ -261,29 +261,38 @@ struct Prepared {
   Work work;
   Split split;
   int threads;
-  std::unique_ptr<char[]> buffers;
+  Buffer buffers;
   int64_t buffer_bytes = 0;
   bool copies;  // packing brings the data in
 };
+
+// Whether each batch of a part is a contiguous row of the output, which the kernel can copy just
+// before it scatters into it, while the row is in the cache.
+bool copies_rows(const Work& work, const Split& split) {
+  const bool own_rows = split.along == Along::batch || split.along == Along::nothing;
+  return own_rows && work.batch_count > 0 && work.free_count == 0 && work.run.extent == 1 &&
+         work.plan->axes[0].stride == work.plan->item;
+}
 
 void prepare(Prepared& p, Call& call) {
   p.threads = threads_for(work_bytes(call));
   const int64_t axis = call.plan.axis_count == 1 ? call.plan.axes[0].length : 0;
   prepare(p.work, call.plan, call.dtype, call.reduction);
-  p.copies = false;
-  if (p.work.form == Form::slices) {
-    p.split = split_slices(p.work, p.threads);
-    if (p.threads == 1) p.split = Split{};
-    p.work.owners = p.split.along == Along::owners;
-    return;
-  }
   const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
                      call.plan.lane_total() * axis == item_count(*call.output);
+  p.copies = false;
+  if (p.work.form == Form::slices) {
+    p.split = p.threads == 1 ? Split{} : split_slices(p.work, p.threads);
+    p.work.owners = p.split.along == Along::owners;
+    p.copies = whole && copies_rows(p.work, p.split);
+    if (p.copies) p.work.source = call.source->bytes;
+    p.work.copies = p.copies;
+    return;
+  }
   p.split = split_columns(p.work, p.threads, whole);
   if (!p.work.packed) return;
   p.buffer_bytes = p.split.block * axis * call.plan.item;
-  p.buffers.reset(new (std::nothrow) char[static_cast<std::size_t>(p.buffer_bytes * p.threads)]);
-  if (p.buffers == nullptr) throw std::bad_alloc();
+  p.buffers = allocate_buffer(p.buffer_bytes * p.threads);
   p.copies = whole;
   if (whole) p.work.source = call.source->bytes;
 }

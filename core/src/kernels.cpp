@@ -290,6 +290,10 @@ bool run_slices(const Work& work, const Part& part, char*) {
   c.listed = work.owners ? listed : nullptr;
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
+    if (scatter && work.copies) {
+      std::memcpy(plan.addressed + batch.addressed, work.source + batch.addressed,
+                  static_cast<std::size_t>(plan.axes[0].length * op.width()));
+    }
     Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
     int64_t at = part.picks.begin % pick.extent;
     for (int64_t done = part.picks.begin; done < part.picks.end;) {

@@ -1,10 +1,12 @@
 #include "sowreap/machine.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "sowreap/execute.hpp"
 
 #if !defined(_WIN32)
+#include <sys/mman.h>
 #include <unistd.h>
 #endif
 
@@ -40,6 +42,18 @@ std::int64_t cache_bytes() {
     return std::clamp<std::int64_t>(found / 2, 128 << 10, 1 << 20);
   }();
   return bytes;
+}
+
+Buffer allocate_buffer(std::int64_t bytes) {
+  constexpr std::int64_t page = 2 << 20;
+  const std::int64_t rounded = (bytes + page - 1) / page * page;
+  Buffer buffer(static_cast<char*>(
+      std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(rounded))));
+  if (buffer == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  madvise(buffer.get(), static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+#endif
+  return buffer;
 }
 
 const char* instruction_set() { return kernels().name; }
