@@ -265,7 +265,7 @@ Output::Output(const char* op, const Out& out, const Shape& shape, const Input& 
                const Input* base, std::initializer_list<const Input*> inputs) {
   if (out.given.is_none()) {
     PyArray_Descr* descr = data.descr();
-    Py_INCREF(descr);
+    Py_INCREF(reinterpret_cast<PyObject*>(descr));
     array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
                                             reinterpret_cast<const npy_intp*>(shape.sizes), nullptr,
                                             nullptr, 0, nullptr));
