@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "register.hpp"
 #include "sowreap/error.hpp"
+#include "sowreap/plan.hpp"
 
 namespace sowreap::python {
 namespace {
@@ -120,8 +122,6 @@ Dtype dtype_of(PyArray_Descr* descr) {
 }
 
 nb::object helper(const char* name) { return nb::module_::import_("sowreap._arrays").attr(name); }
-
-std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
 
 // Whether two positions can be one place in memory. Enough, not exact: dimensions sorted by stride,
 // each must step over all that lies within the smaller ones.
@@ -315,6 +315,28 @@ std::int64_t integer(const char* op, const char* name, nb::handle value) {
                     " is far out of range.");
   }
   return result;
+}
+
+void register_arrays(nb::module_& m) {
+  const auto view_of = [](nb::handle array, OwnedView& owned) -> const View& {
+    if (!PyArray_Check(array.ptr())) throw nb::type_error("an ndarray is needed");
+    owned.look_at(reinterpret_cast<PyArrayObject*>(array.ptr()));
+    return owned.view();
+  };
+  m.def(
+      "repeats_memory",
+      [view_of](nb::handle array) {
+        OwnedView owned;
+        return may_overlap_itself(view_of(array, owned));
+      },
+      nb::arg("array"), "Whether two positions of an ndarray may be one place in memory.");
+  m.def(
+      "is_same_memory",
+      [view_of](nb::handle a, nb::handle b) {
+        OwnedView first, second;
+        return is_same_memory(view_of(a, first), view_of(b, second));
+      },
+      nb::arg("a"), nb::arg("b"), "Whether two ndarrays show the same items at the same places.");
 }
 
 }  // namespace sowreap::python

@@ -26,8 +26,8 @@ class Array : public nb::object {
 
 Array as_array(nb::object object) { return nb::steal<Array>(object.release()); }
 
-constexpr double release_bytes =
-    64 << 10;  // below, giving the interpreter lock away costs more than the call
+// Below, giving the interpreter lock away costs more than the call.
+constexpr double release_bytes = 64 << 10;
 
 bool is(nb::handle text, const char* value) {
   return PyUnicode_Check(text.ptr()) && PyUnicode_CompareWithASCIIString(text.ptr(), value) == 0;
@@ -84,8 +84,13 @@ Reduction parse_reduction(const char* op, nb::handle reduction) {
 }
 
 void check_indices_dtype(const char* op, const Input& indices) {
-  if (!is_index(indices.view().dtype))
-    check_index_dtype(op, indices.name(), indices.view(), indices.dtype_name().c_str());
+  if (is_index(indices.view().dtype)) return;
+  const std::string name = indices.name();
+  throw Error(
+      Fault::dtype, op, indices.name(),
+      name + " has dtype " + indices.dtype_name() +
+          "; an integer dtype of 8 to 64 bits in native byte order is needed. Convert it with " +
+          name + ".astype(\"int64\").");
 }
 
 // Whether items hold references, or are strings whose width changes: Python moves those
@@ -330,8 +335,8 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
   check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
   const int axis = resolve_axis(op, given_axis, past_cache.view(), "past_cache");
   if (needs_objects(past_cache, update, Reduction::none)) {
-    return run_objects("tensor_scatter", past_cache.object(), update.object(), write_indices_in,
-                       axis, mode, out.given);
+    return run_objects("tensor_scatter", past_cache.object(), update.object(),
+                       write_indices ? write_indices->object() : nb::none(), axis, mode, out.given);
   }
   check_update_dtype(op, past_cache, update);
   // Without write_indices the update stands in for it among the inputs that `out` may not overlap.

@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
   if (import_numpy() != 0) nanobind::raise_python_error();
   m.doc() = "Kernels of gather and scatter. Use the functions of the package sowreap instead.";
   sowreap::python::register_errors();
+  sowreap::python::register_arrays(m);
   sowreap::python::register_functions(m);
   sowreap::python::register_plan(m);
   m.def("isa", &sowreap::instruction_set,

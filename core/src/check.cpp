@@ -16,32 +16,11 @@ using std::int64_t;
 
 constexpr int64_t parallel_values = 1 << 18;
 
-template <class T>
-std::string decimal(const char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return std::to_string(value);
-}
-
 std::string decimal(Dtype dtype, const char* at) {
-  switch (dtype) {
-    case Dtype::int8:
-      return decimal<std::int8_t>(at);
-    case Dtype::int16:
-      return decimal<std::int16_t>(at);
-    case Dtype::int32:
-      return decimal<std::int32_t>(at);
-    case Dtype::uint8:
-      return decimal<std::uint8_t>(at);
-    case Dtype::uint16:
-      return decimal<std::uint16_t>(at);
-    case Dtype::uint32:
-      return decimal<std::uint32_t>(at);
-    case Dtype::uint64:
-      return decimal<std::uint64_t>(at);
-    default:
-      return decimal<int64_t>(at);
-  }
+  return visit_index(dtype, [at](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return std::to_string(value);
+  });
 }
 
 // All values that address one axis: the dimensions of `indices`, without the last one if that holds

@@ -26,14 +26,6 @@ constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
 
-int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
-
-int64_t total(const Loop* loops, int count) {
-  int64_t n = 1;
-  for (int i = 0; i < count; ++i) n *= loops[i].extent;
-  return n;
-}
-
 int64_t item_count(const View& v) {
   int64_t n = 1;
   for (int d = 0; d < v.rank; ++d) n *= v.shape[d];
@@ -255,15 +247,13 @@ bool run(const Work& work, const Split& split, int threads, char* buffers, int64
   return good.load();
 }
 
-// Work and split of a call that has something to do. `whole` says that every item of the output of
-// a scatter lies in some column of its plan, so that packing them can stand for the copy of data.
+// All that a call with something to do needs.
 struct Prepared {
   Work work;
   Split split;
   int threads;
   Buffer buffers;
   int64_t buffer_bytes = 0;
-  bool copies;  // packing brings the data in
 };
 
 // Whether each batch of a part is a contiguous row of the output, which the kernel can copy just
@@ -278,23 +268,21 @@ void prepare(Prepared& p, Call& call) {
   p.threads = threads_for(work_bytes(call));
   const int64_t axis = call.plan.axis_count == 1 ? call.plan.axes[0].length : 0;
   prepare(p.work, call.plan, call.dtype, call.reduction);
+  // Whether every item of the output lies in some lane, so that the kernels can bring data in.
   const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
                      call.plan.lane_total() * axis == item_count(*call.output);
-  p.copies = false;
   if (p.work.form == Form::slices) {
     p.split = p.threads == 1 ? Split{} : split_slices(p.work, p.threads);
     p.work.owners = p.split.along == Along::owners;
-    p.copies = whole && copies_rows(p.work, p.split);
-    if (p.copies) p.work.source = call.source->bytes;
-    p.work.copies = p.copies;
-    return;
+    p.work.copies = whole && copies_rows(p.work, p.split);
+  } else {
+    p.split = split_columns(p.work, p.threads, whole);
+    p.work.copies = whole && p.work.packed;
   }
-  p.split = split_columns(p.work, p.threads, whole);
+  if (p.work.copies) p.work.source = call.source->bytes;
   if (!p.work.packed) return;
   p.buffer_bytes = p.split.block * axis * call.plan.item;
   p.buffers = allocate_buffer(p.buffer_bytes * p.threads);
-  p.copies = whole;
-  if (whole) p.work.source = call.source->bytes;
 }
 
 const char* text_of(Along along) {
@@ -337,7 +325,7 @@ void execute(Call& call) {
   }
   Prepared p;
   prepare(p, call);
-  if (call.source != nullptr && !p.copies) copy(*call.source, *call.output);
+  if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
   if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
   check_indices(call.rule);
   throw Error(Fault::index, call.rule.op, "indices",
@@ -373,7 +361,8 @@ std::string explain(Call& call) {
   text += "inner run of " + std::to_string(p.work.run.extent) + "\n";
   if (columns) {
     text += std::to_string(p.split.blocks) + " blocks of " + std::to_string(p.split.block) +
-            " columns" + (p.work.packed ? ", packed" : "") + (p.copies ? " from data" : "") + "\n";
+            " columns" + (p.work.packed ? ", packed" : "") + (p.work.copies ? " from data" : "") +
+            "\n";
   }
   return text + "threads: " + std::to_string(p.threads) + ", split along " +
          text_of(p.split.along) + " in " + std::to_string(p.split.parts) + "\n";

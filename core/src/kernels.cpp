@@ -17,11 +17,10 @@ using std::int64_t;
 // How far ahead memory is asked for.
 constexpr int64_t items_ahead = 128;       // single items, by index
 constexpr int64_t bytes_ahead = 8 * 1024;  // slices, by index
-constexpr int64_t rows_ahead =
-    8;  // rows of a block of columns, which no processor follows by itself
-constexpr int64_t indices_ahead = 4096;  // bytes
-constexpr int64_t line = 64;             // bytes
-constexpr int64_t most_lines = 16;       // of one row; from there on the processor follows
+constexpr int64_t rows_ahead = 8;          // rows of a block of columns: no processor follows those
+constexpr int64_t indices_ahead = 4096;    // bytes
+constexpr int64_t line = 64;               // bytes
+constexpr int64_t most_lines = 16;         // of one row; from there on the processor follows
 
 // ---- what is done with one item, and with a run of items ----
 
@@ -144,24 +143,7 @@ bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64
 using Resolve = bool (*)(const char*, int64_t, int64_t, int64_t, int64_t*, int64_t);
 
 Resolve select_resolve(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::int8:
-      return resolve<std::int8_t>;
-    case Dtype::int16:
-      return resolve<std::int16_t>;
-    case Dtype::int32:
-      return resolve<std::int32_t>;
-    case Dtype::uint8:
-      return resolve<std::uint8_t>;
-    case Dtype::uint16:
-      return resolve<std::uint16_t>;
-    case Dtype::uint32:
-      return resolve<std::uint32_t>;
-    case Dtype::uint64:
-      return resolve<std::uint64_t>;
-    default:
-      return resolve<std::int64_t>;
-  }
+  return visit_index(dtype, [](auto zero) -> Resolve { return resolve<decltype(zero)>; });
 }
 
 bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t length) {

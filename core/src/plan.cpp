@@ -3,8 +3,6 @@
 namespace sowreap {
 namespace {
 
-std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
-
 // Whether one step of `outer` is as far as all of `inner`, in all three arrays: then they are one
 // loop.
 bool joins(const Loop& outer, const Loop& inner) {
@@ -42,12 +40,6 @@ int join(Loop* loops, int count) {
   return kept;
 }
 
-std::int64_t total(const Loop* loops, int count) {
-  std::int64_t n = 1;
-  for (int i = 0; i < count; ++i) n *= loops[i].extent;
-  return n;
-}
-
 void start(Plan& plan, const View& addressed, const View& indices, const View& other,
            bool scatter) {
   plan.addressed = addressed.bytes;
@@ -64,9 +56,6 @@ std::string text(const Loop& loop) {
 }
 
 }  // namespace
-
-std::int64_t Plan::lane_total() const { return total(lanes, lane_count); }
-std::int64_t Plan::pick_total() const { return total(picks, pick_count); }
 
 // output[a..., i..., b...] = data[a..., indices[i...], b...]
 Plan plan_gather(const View& data, const View& indices, int axis, const View& output) {

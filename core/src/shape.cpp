@@ -226,16 +226,6 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
   }
 }
 
-void check_index_dtype(const char* op, const char* argument, const View& indices,
-                       const char* found) {
-  if (is_index(indices.dtype)) return;
-  throw Error(
-      Fault::dtype, op, argument,
-      std::string(argument) + " has dtype " + found +
-          "; an integer dtype of 8 to 64 bits in native byte order is needed. Convert it with " +
-          argument + ".astype(\"int64\").");
-}
-
 bool is_reducible(Dtype dtype, Reduction reduction) {
   if (reduction == Reduction::none) return true;
   if (dtype == Dtype::opaque) return false;

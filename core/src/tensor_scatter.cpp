@@ -21,33 +21,12 @@ struct WriteIndex {
   }
 };
 
-template <class T>
-WriteIndex load(const char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return {value < T{0}, static_cast<uint64_t>(value)};
-}
-
 WriteIndex load(const View& write_indices, int64_t row) {
   const char* at = write_indices.bytes + row * write_indices.strides[0];
-  switch (write_indices.dtype) {
-    case Dtype::int8:
-      return load<std::int8_t>(at);
-    case Dtype::int16:
-      return load<std::int16_t>(at);
-    case Dtype::int32:
-      return load<std::int32_t>(at);
-    case Dtype::uint8:
-      return load<std::uint8_t>(at);
-    case Dtype::uint16:
-      return load<std::uint16_t>(at);
-    case Dtype::uint32:
-      return load<std::uint32_t>(at);
-    case Dtype::uint64:
-      return load<uint64_t>(at);
-    default:
-      return load<int64_t>(at);
-  }
+  return visit_index(write_indices.dtype, [at](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return WriteIndex{value < 0, static_cast<uint64_t>(value)};
+  });
 }
 
 [[noreturn]] void report(const CacheWrite& call, int64_t row, WriteIndex start) {

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sowreap import _core
 from sowreap._errors import ArgumentError, DtypeError, ShapeError
 
 _OVERLAP_WORK = 100_000  # steps that the exact test of shared memory may take
@@ -49,7 +50,7 @@ def _converted(
     if not np.can_cast(array.dtype, dtype, rule):
         return array
     with np.errstate(all="ignore"):
-        return np.asarray(value).astype(dtype)
+        return array.astype(dtype)
 
 
 def _base_of(operator: str, name: str, value: NDArray[Any]) -> NDArray[Any]:
@@ -105,28 +106,11 @@ def check_result(
         raise problem(f"has dtype {target.dtype} but the result {result.dtype}.", DtypeError)
     if not target.flags.writeable:
         raise problem("is read-only. Pass a writable array, such as out.copy().", ArgumentError)
-    if _repeats_memory(target):
+    if _core.repeats_memory(target):
         raise problem("has strides by which several items share memory.", ArgumentError)
     for array in inputs:
-        if array is base and _same_memory(target, array):
+        if array is base and _core.is_same_memory(target, array):
             continue
         if share_memory(target, array):
             raise problem("shares memory with an input. Pass another array.", ArgumentError)
     return target
-
-
-def _same_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides)
-
-
-def _repeats_memory(array: NDArray[Any]) -> bool:
-    """Whether two positions may be one place: each step must pass over all smaller ones."""
-    if array.size == 0:
-        return False
-    reach = array.itemsize
-    for step, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
-        if size > 1:
-            if step < reach:
-                return True
-            reach += (size - 1) * step
-    return False

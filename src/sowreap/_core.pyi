@@ -7,6 +7,12 @@ from typing import Any
 import numpy.typing
 
 
+def repeats_memory(array: object) -> bool:
+    """Whether two positions of an ndarray may be one place in memory."""
+
+def is_same_memory(a: object, b: object) -> bool:
+    """Whether two ndarrays show the same items at the same places."""
+
 def gather(data: object | None, indices: object | None, axis: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
 
 def gather_elements(data: object | None, indices: object | None, axis: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...

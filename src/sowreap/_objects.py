@@ -133,7 +133,7 @@ def tensor_scatter(
         return _core.tensor_scatter(base, order, write_indices, axis, mode, None)
 
     names = Names("tensor_scatter", "past_cache", "update")
-    starts = update if write_indices is None else np.asarray(write_indices)
+    starts = update if write_indices is None else write_indices
     return _scattered(names, past_cache, starts, update, "none", out, last, lambda: update)
 
 

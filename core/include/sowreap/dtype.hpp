@@ -49,6 +49,29 @@ inline constexpr int small_count =
 
 constexpr bool is_small(Dtype t) { return t >= first_small; }
 constexpr bool is_index(Dtype t) { return t >= Dtype::int8 && t <= Dtype::uint64; }
+// Calls `use` with a value of the C++ type of an index dtype.
+template <class Use>
+auto visit_index(Dtype dtype, Use&& use) {
+  switch (dtype) {
+    case Dtype::int8:
+      return use(std::int8_t{});
+    case Dtype::int16:
+      return use(std::int16_t{});
+    case Dtype::int32:
+      return use(std::int32_t{});
+    case Dtype::uint8:
+      return use(std::uint8_t{});
+    case Dtype::uint16:
+      return use(std::uint16_t{});
+    case Dtype::uint32:
+      return use(std::uint32_t{});
+    case Dtype::uint64:
+      return use(std::uint64_t{});
+    default:
+      return use(std::int64_t{});
+  }
+}
+
 constexpr bool is_complex(Dtype t) { return t >= Dtype::complex64 && t <= Dtype::clongdouble; }
 
 }  // namespace sowreap

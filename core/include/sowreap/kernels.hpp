@@ -42,11 +42,11 @@ struct Work {
   // slices, scatters: a part applies the cells in its range `owned` alone. A cell is counted in
   // steps of the axis, or in bytes where index tuples have other than one component.
   bool owners;
-  // slices, scatters: each batch is a contiguous row of cells, which the part first copies from
-  // `source`.
+  // scatters: the parts bring in the data, from `source`, which has the strides of the addressed
+  // array. In slices each batch then is a contiguous row of cells; in columns packing does it.
   bool copies;
-  // columns: a part packs its block of columns into a buffer of its own, and a scatter writes it
-  // back from there. The block is read from `source`, which has the strides of the addressed array.
+  // columns: a part packs its block of columns from `source` into a buffer of its own, and a
+  // scatter writes it back from there.
   bool packed;
   const char* source;
 };

@@ -23,6 +23,14 @@ struct Loop {
   std::int64_t addressed, index, other;  // bytes from one position to the next
 };
 
+constexpr std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
+
+constexpr std::int64_t total(const Loop* loops, int count) {
+  std::int64_t n = 1;
+  for (int i = 0; i < count; ++i) n *= loops[i].extent;
+  return n;
+}
+
 struct Axis {
   std::int64_t length;     // valid components are in [-length, length - 1]
   std::int64_t stride;     // bytes between neighbouring cells of the addressed array
@@ -41,8 +49,8 @@ struct Plan {
   Loop picks[max_rank];
   Axis axes[max_rank];
 
-  std::int64_t lane_total() const;
-  std::int64_t pick_total() const;
+  std::int64_t lane_total() const { return total(lanes, lane_count); }
+  std::int64_t pick_total() const { return total(picks, pick_count); }
 };
 
 // Shapes have been checked (shape.hpp). `other` is the output of a gather, the updates of a

@@ -23,9 +23,6 @@ void check_scatter_nd(const View& data, const View& indices, const View& updates
 void check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
                           std::int64_t axis);
 
-void check_index_dtype(const char* op, const char* argument, const View& indices,
-                       const char* found);
-
 // Whether `reduction` is defined on items of this dtype.
 bool is_reducible(Dtype dtype, Reduction reduction);
 
