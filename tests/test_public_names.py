@@ -22,6 +22,8 @@ SIGNATURES = {
     ),
     "set_num_threads": "(n)",
     "get_num_threads": "()",
+    "set_pool_limit": "(limit)",
+    "get_pool_limit": "()",
 }
 ERRORS = {
     "SowreapError": Exception,

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "register.hpp"
+#include "results.hpp"
 #include "sowreap/error.hpp"
 #include "sowreap/plan.hpp"
 
@@ -264,12 +265,7 @@ Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), array(given) 
 Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
                const Input* base, std::initializer_list<const Input*> inputs) {
   if (out.given.is_none()) {
-    PyArray_Descr* descr = data.descr();
-    Py_INCREF(reinterpret_cast<PyObject*>(descr));
-    array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
-                                            reinterpret_cast<const npy_intp*>(shape.sizes), nullptr,
-                                            nullptr, 0, nullptr));
-    if (!array_.is_valid()) nb::raise_python_error();
+    array_ = new_result(data.descr(), shape);
     result_ = array_;
     owned_.look_at(as_array(array_));
     return;

@@ -11,6 +11,7 @@ from sowreap._errors import (
     ShapeError,
     SowreapError,
 )
+from sowreap._memory import get_pool_limit, set_pool_limit
 from sowreap._ops import (
     gather,
     gather_elements,
@@ -35,9 +36,11 @@ __all__ = [
     "gather_elements",
     "gather_nd",
     "get_num_threads",
+    "get_pool_limit",
     "scatter",
     "scatter_elements",
     "scatter_nd",
     "set_num_threads",
+    "set_pool_limit",
     "tensor_scatter",
 ]

@@ -32,6 +32,15 @@ def explain_plan(operator: str, data: object, indices: object, other: object, ax
     How a call would run, as text. `other` is the output of a gather, the updates of a scatter; shapes must agree and no item is read.
     """
 
+def pool_limit() -> int:
+    """Unused bytes of results that are kept at most."""
+
+def set_pool_limit(limit: int) -> None:
+    """Keep at most `limit` unused bytes of results."""
+
+def pool_held() -> int:
+    """Unused bytes of results that are kept now."""
+
 def isa() -> str:
     """The instruction set in use: 'baseline', 'avx2' or 'avx512'."""
 
