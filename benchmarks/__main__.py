@@ -92,8 +92,8 @@ def shown(result: dict[str, Any]) -> str:
         cells.append(f"{name} {time:.4g}{mark}" if time is not None else f"{name} -")
     ratio = f"{result['ratio']:.2f}x" if result["ratio"] else "-"
     return (
-        f"{result['workload']:46.46s} t{result['threads']} {ratio:>8s} limit {result['limit']:.2f}  "
-        + ", ".join(cells)
+        f"{result['workload']:46.46s} t{result['threads']} {ratio:>8s} "
+        f"limit {result['limit']:.2f}  " + ", ".join(cells)
     )
 
 

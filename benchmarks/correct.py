@@ -1,7 +1,7 @@
 """Whether a result is the standard's, at positions drawn from it.
 
-The loop of the standard is followed for those positions alone, in Python, with every rounding of the
-dtype: the same meaning as `sowreap._reference`, affordable for results of any size.
+The loop of the standard is followed for those positions alone, in Python, with every rounding of
+the dtype: the same meaning as `sowreap._reference`, affordable for results of any size.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def expected(workload: Workload, arrays: Arrays) -> dict[tuple[int, ...], Any]:
 
 
 def verdict(result: Any, wanted: dict[tuple[int, ...], Any]) -> str:
-    """ "same", "close" (rounding of another order) or "wrong"."""
+    """Say "same", "close" (rounding of another order) or "wrong"."""
     array = as_numpy(result)
     exact = True
     for at, value in wanted.items():

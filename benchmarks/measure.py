@@ -66,8 +66,9 @@ def copy_bandwidth(threads: int, megabytes: int = 64) -> float:
 def least_bytes(workload: Workload, arrays: Arrays) -> tuple[int, bool]:
     """The bytes that must move, and whether single items at random count by cache lines.
 
-    Every index and update is read once and every byte of the result written once. Data is read where
-    it is addressed: a run of items by its bytes, a single item by its line, never more than all of it.
+    Every index and update is read once and every byte of the result written once. Data is read
+    where it is addressed: a run of items by its bytes, a single item by its line, never more than
+    all of it.
     """
     data, indices = arrays[0], arrays[1]
     item = data.itemsize

@@ -1,8 +1,8 @@
 """The same call in other libraries: what a user of each would write.
 
 A maker gets a workload and its arrays and returns a function without arguments that makes a fresh
-result (or changes its own copy in place where the workload does), or None where the library has no such
-call.
+result (or changes its own copy in place where the workload does), or None where the library has no
+such call.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def jax(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
         line = row_index(workload, arrays)
         if line is not None:
             held[1] = jnp.asarray(line)
-            places = lambda i: tuple([slice(None)] * (axis % held[0].ndim)) + (i,)  # noqa: E731
+            places = lambda i: (*[slice(None)] * (axis % held[0].ndim), i)  # noqa: E731
         elif operator == "scatter_nd":
             places = lambda i: tuple(jnp.moveaxis(i, -1, 0))  # noqa: E731
         else:

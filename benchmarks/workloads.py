@@ -1,7 +1,7 @@
 """The workloads: shapes that users reported, and the families that show how time grows.
 
-Shapes marked with a project and a number are those of public reports there. Indices are random unless
-the name says otherwise.
+Shapes marked with a project and a number are those of public reports there. Indices are random
+unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Workload:
 
     @property
     def reduction(self) -> str:
+        """The reduction of a scatter; "none" for gathers."""
         return self.options.get("reduction", "none")
 
 

@@ -1,4 +1,4 @@
-"""The memory of large results is used again, within a limit, and only when nobody sees it any more."""
+"""The memory of large dead results is used again, within a limit."""
 
 import gc
 import os

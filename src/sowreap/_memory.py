@@ -16,16 +16,16 @@ _MOST = 2**63 - 1
 def set_pool_limit(limit: int) -> None:
     """Keep at most `limit` bytes of results that are no longer used.
 
-    The system hands out the pages of a large new array one by one as they are first touched, which
-    costs about as much as filling them. So when a result of 256 KB or more dies, its memory is kept
-    and the next result of about its size lives there: a call in a loop then costs what it costs with
-    ``out=``. The pool is shared by all threads; a forked child has its own copy.
+    The system hands out the pages of a large new array one by one as they are first touched,
+    which costs about as much as filling them. So when a result of 256 KB or more dies, its memory
+    is kept and the next result of about its size lives there: a call in a loop then costs what it
+    costs with ``out=``. The pool is shared by all threads; a forked child has its own copy.
 
     Parameters
     ----------
     limit : int
-        Bytes. 0 returns all of them to the system now, and each result when it dies. At import it is
-        256 MB, or the value of the environment variable ``SOWREAP_POOL_LIMIT``.
+        Bytes. 0 returns all of them to the system now, and each result when it dies. At import it
+        is 256 MB, or the value of the environment variable ``SOWREAP_POOL_LIMIT``.
 
     Raises
     ------
