@@ -1,7 +1,7 @@
 """How many instructions small calls take, which does not depend on how busy a machine is.
 
-``python tests/instructions.py`` counts with valgrind and writes the file that the test compares with;
-run it after a change that is meant to change the counts, and say why in the commit.
+``python tests/instructions.py`` counts with valgrind and writes the file that the test compares
+with; run it after a change that is meant to change the counts, and say why in the commit.
 """
 
 from __future__ import annotations

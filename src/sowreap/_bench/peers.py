@@ -7,12 +7,14 @@ such call.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads import Arrays, Workload
+from sowreap._bench.workload import Array, Arrays, Workload
 
 Call = Callable[[], Any]
 
@@ -21,7 +23,7 @@ def axis_of(workload: Workload) -> int:
     return int(workload.options.get("axis", 0))
 
 
-def row_index(workload: Workload, arrays: Arrays) -> np.ndarray | None:
+def row_index(workload: Workload, arrays: Arrays) -> Array | None:
     """The one-dimensional index of which `indices` is an expansion, if it is one."""
     indices = arrays[1]
     if workload.operator == "scatter_nd":
@@ -33,7 +35,7 @@ def row_index(workload: Workload, arrays: Arrays) -> np.ndarray | None:
     spread = line.reshape([-1 if d == axis else 1 for d in range(indices.ndim)])
     full = all(
         a == b
-        for d, (a, b) in enumerate(zip(indices.shape, arrays[0].shape, strict=False))
+        for d, (a, b) in enumerate(zip(indices.shape, arrays[0].shape, strict=True))
         if d != axis
     )
     return line if full and bool((indices == spread).all()) else None
@@ -58,7 +60,7 @@ def sowreap(workload: Workload, arrays: Arrays, threads: int) -> Call:
 _UFUNCS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-def _places(indices: np.ndarray, axis: int) -> tuple[Any, ...]:
+def _places(indices: Array, axis: int) -> tuple[Any, ...]:
     grid = np.ogrid[tuple(slice(n) for n in indices.shape)]
     return tuple(indices if d == axis % indices.ndim else g for d, g in enumerate(grid))
 
@@ -76,7 +78,7 @@ def numpy(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
             return lambda: data[(batch, *np.moveaxis(indices, -1, 0))]
         return lambda: data[tuple(np.moveaxis(indices, -1, 0))]
     target = data.copy()
-    fresh = (lambda: target) if workload.in_place else data.copy
+    fresh: Callable[[], Array] = (lambda: target) if workload.in_place else data.copy
     if operator == "tensor_scatter":
         position = int(arrays[2][0])
 
@@ -116,8 +118,8 @@ def numpy(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
 _TORCH = {"add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
 
 
-def _tensor(array: np.ndarray) -> Any:
-    import torch
+def _tensor(array: Array) -> Any:
+    torch: Any = importlib.import_module("torch")
 
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
@@ -128,7 +130,7 @@ def _tensor(array: np.ndarray) -> Any:
 
 
 def torch(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
-    import torch as library
+    library: Any = importlib.import_module("torch")
 
     library.set_num_threads(threads)
     operator, axis = workload.operator, axis_of(workload)
@@ -158,9 +160,11 @@ def torch(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
         return lambda: method(data.clone(), axis, rows, updates)
     if rows is not None:
         mode = _TORCH[reduction]
+        shape = [-1 if d == axis % data.ndim else 1 for d in range(data.ndim)]
+        spread = rows.reshape(shape).expand(updates.shape)
         if workload.in_place:
-            return lambda: target.index_reduce_(axis, rows, updates, mode)
-        return lambda: data.index_reduce(axis, rows, updates, mode)
+            return lambda: target.scatter_reduce_(axis, spread, updates, mode)
+        return lambda: data.scatter_reduce(axis, spread, updates, mode)
     if operator == "scatter_nd":
         places = tuple(indices.movedim(-1, 0))
         return lambda: data.index_put(places, updates, accumulate=reduction == "add")
@@ -185,8 +189,7 @@ _NAMES = {
 
 
 def onnxruntime(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
-    import onnx
-    import onnxruntime as library
+    library: Any = importlib.import_module("onnxruntime")
     from onnx import helper
 
     if any(a.dtype.name == "bfloat16" for a in arrays):
@@ -206,7 +209,6 @@ def onnxruntime(workload: Workload, arrays: Arrays, threads: int) -> Call | None
         opset_imports=[helper.make_opsetid("", opset)],
     )
     model.ir_version = min(model.ir_version, 10)
-    del onnx
     options = library.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
@@ -219,7 +221,8 @@ def onnxruntime(workload: Workload, arrays: Arrays, threads: int) -> Call | None
     if not workload.in_place:
         return lambda: session.run(None, feeds)[0]
     binding = session.io_binding()
-    target = library.OrtValue.ortvalue_from_numpy(feeds["input0"])
+    # The value shares the array's memory.
+    target = library.OrtValue.ortvalue_from_numpy(feeds["input0"].copy())
     binding.bind_ortvalue_input("input0", target)
     binding.bind_ortvalue_output("output", target)
     for key, value in list(feeds.items())[1:]:
@@ -237,7 +240,7 @@ def onnxruntime(workload: Workload, arrays: Arrays, threads: int) -> Call | None
 
 def jax(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
     """One thread count only: that of the process. Wide integers as 64 bits."""
-    import jax as library
+    library: Any = importlib.import_module("jax")
 
     library.config.update("jax_enable_x64", True)
     jnp = library.numpy
@@ -258,14 +261,15 @@ def jax(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
         line = row_index(workload, arrays)
         if line is not None:
             held[1] = jnp.asarray(line)
-            places = lambda i: (*[slice(None)] * (axis % held[0].ndim), i)  # noqa: E731
-        elif operator == "scatter_nd":
-            places = lambda i: tuple(jnp.moveaxis(i, -1, 0))  # noqa: E731
-        else:
-            grid = [jnp.asarray(g) for g in np.ogrid[tuple(slice(n) for n in arrays[1].shape)]]
-            places = lambda i: tuple(  # noqa: E731
-                i if d == axis % i.ndim else g for d, g in enumerate(grid)
-            )
+        grid = [jnp.asarray(g) for g in np.ogrid[tuple(slice(n) for n in arrays[1].shape)]]
+
+        def places(i: Any) -> tuple[Any, ...]:
+            if line is not None:
+                return (*[slice(None)] * (axis % arrays[0].ndim), i)
+            if operator == "scatter_nd":
+                return tuple(jnp.moveaxis(i, -1, 0))
+            return tuple(i if d == axis % i.ndim else g for d, g in enumerate(grid))
+
         function = library.jit(lambda d, i, u: getattr(d.at[places(i)], method)(u))
     return lambda: function(*held).block_until_ready()
 
@@ -276,3 +280,8 @@ PEERS: dict[str, Callable[[Workload, Arrays, int], Call | None]] = {
     "numpy": numpy,
     "jax": jax,
 }
+
+
+def is_installed(name: str) -> bool:
+    """Whether a peer can be imported, without importing it."""
+    return importlib.util.find_spec(name) is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads import Arrays, Workload
+from sowreap._bench.workload import Arrays, Workload
 
 #: Pools of some peers spin on for a while after a call; they rest before another engine is timed.
 SETTLE_SECONDS = 0.01
@@ -20,6 +20,7 @@ CACHE_LINE = 64
 
 
 def once(call: Callable[[], Any], repeats: int) -> float:
+    """Return the seconds of one call, of `repeats` in a row."""
     begin = time.perf_counter()
     for _ in range(repeats):
         call()
