@@ -18,6 +18,24 @@ ENGINES = ("sowreap", "onnxruntime", "torch", "numpy", "jax")
 MARKS = {"same": "", "close": "", "open": " (o)", "wrong": " **wrong**"}
 
 
+HEAD = """# Benchmarks
+
+Made by `python -m benchmarks --json rows.json` and `python -m benchmarks.report rows.json`, which
+anyone can run; `sowreap bench` times one call of your own shapes.
+
+Machine: {processor}, {cores} cores, {system}. Python {python}, {versions}.
+
+Engines take turns within one process and rest between, since the threads of some spin on after a
+call. Times are medians in milliseconds of a call that makes a fresh result, or works in place where
+the workload does. A result is compared with the loop of the standard at some positions. **wrong** is
+a result that cannot be, and is left out of the ratio; (o) is one where another of several updates
+won, which the standard leaves open and sowreap does not. The ratio is the time of the fastest right
+peer over sowreap's. The limit is the time to move each byte that must move once, at the rate of a
+copy of 64 MB measured in the same run; where single items are addressed at random, whole cache
+lines. It means nothing, and `cache` stands there, where data does not come from memory.
+"""
+
+
 def cell(result: dict[str, Any], engine: str) -> str:
     verdict = result["verdicts"].get(engine)
     if verdict is None:
@@ -66,26 +84,7 @@ def plot(results: list[dict[str, Any]], path: Path, title: str) -> None:
 def page(measured: dict[str, Any], pictures: Path) -> str:
     about = measured["machine"]
     versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
-    lines = [
-        "# Benchmarks",
-        "",
-        "Made by `python -m benchmarks --json rows.json` and `python -m benchmarks.report rows.json`;",
-        "anyone can run them. `sowreap bench` times one call of your own shapes.",
-        "",
-        f"Machine: {about['processor']}, {about['cores']} cores, {about['system']}, instruction set",
-        f"{about['instruction set']}. Python {about['python']}, {versions}.",
-        "",
-        "Engines take turns within one process and rest between, since pools of some spin on after a",
-        "call. Times are medians in milliseconds of a call that makes a fresh result, or works in place",
-        "where the workload does. A result is compared with the loop of the standard at some positions:",
-        "**wrong** is a result that cannot be, and is left out of the ratio; (o) is one where another of",
-        "several updates won, which the standard leaves open and sowreap does not. The ratio is the time",
-        "of the fastest right peer over sowreap's. The limit is the time to move, at the rate of a copy",
-        "of 64 MB measured in the same run, each byte that must be moved once: where single items are",
-        "addressed at random, whole cache lines; `cache` stands where the data does not come from",
-        "memory, so that the limit means nothing.",
-        "",
-    ]
+    lines = [HEAD.format(versions=versions, **about)]
     for threads in sorted({r["threads"] for r in measured["rows"]}):
         rate = about["copy bandwidth"][str(threads)] / 1e9
         lines += [

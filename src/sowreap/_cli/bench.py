@@ -152,6 +152,6 @@ def _report(result: dict[str, Any], bandwidth: float) -> None:
     out.print(f"{result['threads']} threads, {about['processor']}, {about['instruction set']}")
     out.print(versions)
     out.print(
-        f"A copy moves {bandwidth / 1e9:.1f} GB/s; at that rate this call, with all of it in memory "
-        f"and nothing in a cache, takes {result['limit'] * own:.4g} ms."
+        f"A copy moves {bandwidth / 1e9:.1f} GB/s; at that rate this call, with all of it in "
+        f"memory and nothing in a cache, takes {result['limit'] * own:.4g} ms."
     )
