@@ -23,7 +23,7 @@ GATHERS = [name for name in WITH_MODE if name not in SCATTERS]
 @pytest.mark.parametrize("mode", ["wrap", "clip"])
 @pytest.mark.parametrize("name", INDEX_DTYPES)
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 64, 100, 2**16 + 1])
-def test_agrees_with_take_at_every_end_of_the_index_dtype(mode, name, length):
+def test_wrap_and_clip_at_every_end_of_the_index_dtype(mode, name, length):
     info = np.iinfo(name)
     around = [info.min, info.max, 0, length, -length, 3 * length, -3 * length, info.max // 2]
     values = sorted({v + d for v in around for d in range(-2, 3)})
@@ -31,8 +31,6 @@ def test_agrees_with_take_at_every_end_of_the_index_dtype(mode, name, length):
     data = np.arange(length)
     want = [v % length if mode == "wrap" else min(max(v, 0), length - 1) for v in indices.tolist()]
     assert_same(sr.gather(data, indices, mode=mode), np.array(want))
-    if name != "uint64":  # which NumPy does not cast to its own index type
-        assert_same(sr.gather(data, indices, mode=mode), np.take(data, indices, mode=mode))
 
 
 @pytest.mark.parametrize("mode", ["wrap", "clip"])
@@ -40,8 +38,18 @@ def test_wrap_and_clip_of_any_value(mode):
     rng = np.random.default_rng(0)
     indices = rng.integers(-(2**63), 2**63 - 1, 100_000, endpoint=True)
     for length in (*rng.integers(1, 2**20, 20), 3, 2**19):
-        data = np.arange(length)
-        assert_same(sr.gather(data, indices, mode=mode), np.take(data, indices, mode=mode))
+        want = indices % length if mode == "wrap" else np.clip(indices, 0, length - 1)
+        assert_same(sr.gather(np.arange(length), indices, mode=mode), want)
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_agrees_with_take(mode, axis):
+    """Near the axis: NumPy wraps by repeated addition."""
+    rng = np.random.default_rng(0)
+    data, indices = rng.random((5, 6, 7)), rng.integers(-30, 30, (9, 4))
+    want = np.take(data, indices, axis, mode=mode)
+    assert_same(sr.gather(data, indices, axis, mode=mode), want)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -54,7 +62,9 @@ def test_fill_and_drop_leave_each_dtype_alone(name):
     want = np.full((5, 2), fill, dtype)
     want[0], want[2] = data[1], data[0]
     assert_same(sr.gather(data, indices, mode="fill", fill_value=fill), want)
-    elements = sr.gather_elements(data, np.repeat(indices, 2).reshape(5, 2), mode="fill", fill_value=fill)
+    elements = sr.gather_elements(
+        data, np.repeat(indices, 2).reshape(5, 2), mode="fill", fill_value=fill
+    )
     assert_same(elements, want)
     assert_same(sr.gather_nd(data, indices[:, None], mode="fill", fill_value=fill), want)
     updates = want[::-1]
@@ -226,6 +236,7 @@ def test_object_arrays_hold_anything():
         ("float32", 10**50),
         ("complex64", 1e300j),
         ("float64", 10**400),
+        pytest.param("int64", 10**5000, id="more digits than Python writes"),
         ("float8_e4m3fn", np.inf),
         ("float8_e8m0fnu", 0),
         ("float8_e8m0fnu", -1.0),
@@ -271,7 +282,7 @@ def test_values_of_another_kind(name, value):
 
 @pytest.mark.parametrize("value", [[1.0], np.ones(1), np.ones((2, 2)), (1.0, 2.0)])
 def test_values_that_are_no_scalars(value):
-    with pytest.raises(sr.ArgumentError, match=r"^gather: fill_value = .* is no scalar"):
+    with pytest.raises(sr.ArgumentError, match=r"^gather: fill_value has shape \(.*a scalar"):
         filled("float32", value)
 
 

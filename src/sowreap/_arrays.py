@@ -78,9 +78,10 @@ def as_fill(operator: str, value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     except (ValueError, TypeError, OverflowError) as error:
         raise _fill_error(operator, value, dtype, f"cannot be read: {error}", DtypeError) from error
     if array.ndim:
-        raise _fill_error(operator, value, dtype, "is no scalar", ArgumentError)
+        raise _fill_error(operator, value, dtype, f"has shape {array.shape}", ArgumentError)
     if not _is_same_kind(value, array, dtype):
-        raise _fill_error(operator, value, dtype, "is of another kind", DtypeError)
+        problem = f"= {_shown(value)} is of another kind"
+        raise _fill_error(operator, value, dtype, problem, DtypeError)
     try:
         with np.errstate(all="ignore"):
             item = array.astype(dtype)
@@ -88,7 +89,8 @@ def as_fill(operator: str, value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     except OverflowError:
         held = False
     if not held:
-        raise _fill_error(operator, value, dtype, "does not fit", ArgumentError)
+        problem = f"= {_shown(value)} does not fit"
+        raise _fill_error(operator, value, dtype, problem, ArgumentError)
     return item
 
 
@@ -100,12 +102,18 @@ def _fill_error(
     kind: type[ArgumentError | DtypeError],
 ) -> Exception:
     return kind(
-        f"{operator}: fill_value = {value!r} {problem}; data has dtype {dtype}. "
-        "Pass a scalar of that dtype.",
+        f"{operator}: fill_value {problem}; data has dtype {dtype}. Pass a scalar of that dtype.",
         operator=operator,
         argument="fill_value",
         value=value,
     )
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:
+        return "(thousands of digits)"
 
 
 _NUMBER_KINDS = "bifc"  # each can be cast to the later ones

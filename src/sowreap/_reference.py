@@ -375,7 +375,8 @@ def _resolve_index(
     mode: str,
 ) -> int | None:
     """The cell along `axis`; None where there is none in the modes fill and drop."""
-    index, length = int(indices[position]), data.shape[axis]
+    index = int(indices[position])
+    length: int = data.shape[axis]
     if mode == "wrap" and length > 0:
         return index % length
     if mode == "clip" and length > 0:
