@@ -27,7 +27,7 @@ def scatter_nd(data: object | None, indices: object | None, updates: object | No
 
 def tensor_scatter(past_cache: object | None, update: object | None, write_indices: object | None, axis: object | None, mode: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
 
-def explain_plan(operator: str, data: object, indices: object, other: object, axis: int = 0, in_place: bool = False) -> str:
+def explain_plan(operator: str, data: object, indices: object, other: object, axis: int = 0, in_place: bool = False, reduction: object = 'none', include_self: object = True, mode: object = 'raise') -> str:
     """
     How a call would run, as text. `other` is the output of a gather, the updates of a scatter; shapes must agree and no item is read.
     """
