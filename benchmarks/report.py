@@ -26,13 +26,14 @@ anyone can run; `sowreap bench` times one call of your own shapes.
 Machine: {processor}, {cores} cores, {system}. Python {python}, {versions}.
 
 Engines take turns within one process and rest between, since the threads of some spin on after a
-call. Times are medians in milliseconds of a call that makes a fresh result, or works in place where
-the workload does. A result is compared with the loop of the standard at some positions. **wrong**
-is a result that cannot be, and is left out of the ratio; (o) is one where another of several
-updates won, which the standard leaves open and sowreap does not. The ratio is the time of the fastest right
-peer over sowreap's. The limit is the time to move each byte that must move once, at the rate of a
-copy of 64 MB measured in the same run; where single items are addressed at random, whole cache
-lines. It means nothing, and `cache` stands there, where data does not come from memory.
+call. Times are medians in milliseconds of a call that makes a fresh result, or works in place
+where the workload does. A result is compared with the loop of the standard at some positions.
+**wrong** is a result that cannot be, and is left out of the ratio; (o) is one where another of
+several updates won, which the standard leaves open and sowreap does not. The ratio is the time of
+the fastest right peer over sowreap's. The limit is the time to move each byte that must move
+once, at the rate of a copy of 64 MB measured in the same run; where single items are addressed at
+random, whole cache lines. It means nothing, and `cache` stands there, where data does not come
+from memory.
 """
 
 
