@@ -24,6 +24,11 @@ TRANSPOSED = {
         "sr.scatter_elements(view, few[:, None], ones[:, None], 0, 'add', out=view)"
     ),
     "scatter_nd in place": "sr.scatter_nd(view, few[:, None], rows, 'max', out=view)",
+    "mean in place": "sr.scatter_nd(view, few[:, None], rows, 'mean', out=view)",
+    "mean of elements in place": (
+        "sr.scatter_elements(view, few[:, None], ones[:, None], 0, 'mean', out=view)"
+    ),
+    "gather_nd, filled": "sr.gather_nd(view, np.stack([few * 9999, few], 1), mode='fill')",
     "tensor_scatter in place": "sr.tensor_scatter(view, rows.T[:5000, :4], axis=1, out=view)",
     "scatter_elements": "sr.scatter_elements(view, few[:, None], ones[:, None])",
     "scatter_nd": "sr.scatter_nd(view, few[:, None], rows)",

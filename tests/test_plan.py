@@ -97,6 +97,99 @@ def test_an_empty_call_has_nothing_to_move():
     assert "nothing to move" in text
 
 
+COUNTED = {
+    "mean of rows": (
+        "scatter_nd",
+        (1024, 64),
+        (500, 1),
+        (500, 64),
+        {"reduction": "mean"},
+        4 * 1024,
+    ),
+    "mean of single items": (
+        "scatter_elements",
+        (4096,),
+        (500,),
+        (500,),
+        {"reduction": "mean"},
+        4 * 4096,
+    ),
+    "add without the base": (
+        "scatter_nd",
+        (4096, 64),
+        (500, 1),
+        (500, 64),
+        {"reduction": "add", "include_self": False},
+        512,
+    ),
+    "mean of tuples": (
+        "scatter_nd",
+        (64, 32),
+        (500, 2),
+        (500,),
+        {"reduction": "mean"},
+        4 * 64 * 32,
+    ),
+    "mean of columns": (
+        "scatter_elements",
+        (512, 100),
+        (512, 100),
+        (512, 100),
+        {"reduction": "mean"},
+        4 * 512 * 100,
+    ),
+    "mean of columns with few picks": (
+        "scatter_elements",
+        (4096, 100),
+        (5, 100),
+        (5, 100),
+        {"reduction": "mean"},
+        4 * 4096,
+    ),
+    "none": ("scatter_nd", (1024, 64), (500, 1), (500, 64), {"include_self": False}, None),
+    "add": ("scatter_nd", (1024, 64), (500, 1), (500, 64), {"reduction": "add"}, None),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_memory_that_counting_takes(name):
+    operator, data, indices, updates, attributes, size = COUNTED[name]
+    sr.set_num_threads(1)
+    text = _core.explain_plan(
+        operator, untouched(data), untouched(indices, np.int64), untouched(updates), **attributes
+    )
+    assert f"buffer: {size} bytes a thread\n" in text if size else "buffer" not in text
+
+
+def test_each_owner_counts_its_own_cells():
+    text = _core.explain_plan(
+        "scatter_elements",
+        untouched((1 << 20,)),
+        untouched((1 << 18,), np.int64),
+        untouched((1 << 18,)),
+        reduction="mean",
+    )
+    assert f"buffer: {4 << 19} bytes a thread" in text
+
+
+def test_more_updates_than_32_bits_count():
+    indices = np.broadcast_to(np.int8(0), (1 << 33, 1))
+    updates = np.broadcast_to(np.float32(0), (1 << 33,))
+    sr.set_num_threads(1)
+    text = _core.explain_plan("scatter_nd", untouched((512,)), indices, updates, reduction="mean")
+    assert f"buffer: {8 * 512} bytes a thread" in text
+
+
+def test_columns_that_are_counted_stay_within_32_megabytes():
+    data, indices = untouched((1 << 20, 100)), untouched((1 << 20, 100), np.int64)
+    sr.set_num_threads(1)
+    text = _core.explain_plan("scatter_elements", data, indices, data, reduction="mean")
+    assert "columns\n" in text
+    assert f"buffer: {64 << 20} bytes a thread" in text
+    text = _core.explain_plan("scatter_elements", data[:4096], indices[:4096], data[:4096])
+    assert "buffer" in text
+
+
 def test_an_unknown_operator_is_refused():
     with pytest.raises(sr.ArgumentError, match="unknown"):
         _core.explain_plan("reap", untouched((1,)), untouched((1,), np.int64), untouched((1,)))

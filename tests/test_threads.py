@@ -251,6 +251,119 @@ def test_first_bad_index(form, threads):
         assert caught.value.value == indices[position]
 
 
+# --- indices out of range, means, and results without the base ----------------------------------
+
+
+def changed(indices, change):
+    """`change` applied to each value, strides of 0 kept."""
+    first = indices[tuple(slice(0, 1) if step == 0 else slice(None) for step in indices.strides)]
+    return np.broadcast_to(change(first), indices.shape)
+
+
+def stray(indices):
+    """About a third of the values moved out of range, as far as their dtype goes."""
+    with np.errstate(over="ignore"):
+        return np.where(indices % 3 == 0, indices * indices.dtype.type(7), indices)
+
+
+def lengths(operator, inputs, attributes):
+    data = inputs["data"]
+    if operator.endswith("elements"):
+        return data.shape[attributes["axis"]]
+    return np.array(data.shape[: inputs["indices"].shape[-1]])
+
+
+def present(operator, inputs, attributes):
+    """Which elements of updates have a cell, flat."""
+    n, indices = lengths(operator, inputs, attributes), inputs["indices"]
+    good = (indices >= -n) & (indices < n)
+    if operator.endswith("nd"):
+        tail = inputs["updates"].shape[indices.ndim - 1 :]
+        good = good.all(-1).reshape(indices.shape[:-1] + (1,) * len(tail))
+        good = np.broadcast_to(good, inputs["updates"].shape)
+    return good.reshape(-1)
+
+
+def moved(operator, inputs, attributes, mode):
+    """The inputs with indices that are in range, and mean the same."""
+    if mode != "clip":
+        return inputs  # `flat_cells` counts modulo the axis
+    n = lengths(operator, inputs, attributes)
+    return inputs | {"indices": np.clip(inputs["indices"].astype(np.int64), 0, n - 1)}
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip", "absent"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("form", FORMS, ids="-".join)
+def test_modes(form, dtype, mode):
+    inputs, attributes = build(form, 8, np.dtype(dtype))
+    inputs["indices"] = changed(inputs["indices"], stray)
+    suffix, updates = form[0], inputs.pop("updates")
+    gather, scatter = "gather_" + suffix, "scatter_" + suffix
+    both = inputs | {"updates": updates}
+    cells = flat_cells(gather, moved(gather, both, attributes, mode), attributes)
+    good = present(scatter, both, attributes) if mode == "absent" else np.ones(cells.size, bool)
+    want = inputs["data"].reshape(-1)[cells]
+    want[~good.reshape(want.shape)] = 5
+    fill = {"mode": "fill", "fill_value": 5} if mode == "absent" else {"mode": mode}
+    assert_same_for_all_threads(gather, inputs, attributes | fill, want)
+
+    want = inputs["data"].copy()
+    np.add.at(want.reshape(-1), cells.reshape(-1)[good], updates.reshape(-1)[good])
+    joining = {"reduction": "add", "mode": "drop" if mode == "absent" else mode}
+    assert_same_for_all_threads(scatter, both, attributes | joining, want)
+    call(scatter, both, attributes | joining, out=inputs["data"])
+    assert_same(inputs["data"], want)
+
+
+def expected_without_self(inputs, cells, good, reduction):
+    """(result, updates of each cell): the first update of each cell, then the others in order."""
+    want = inputs["data"].copy()
+    cells, updates = cells.reshape(-1)[good], inputs["updates"].reshape(-1)[good]
+    touched, first = np.unique(cells, return_index=True)
+    want.reshape(-1)[touched] = updates[first]
+    later = np.ones(cells.size, bool)
+    later[first] = False
+    UFUNCS[reduction].at(want.reshape(-1), cells[later], updates[later])
+    return want, np.bincount(cells, minlength=want.size).reshape(want.shape)
+
+
+def mean_of(sums, terms, touched):
+    quotient = sums // terms if sums.dtype.kind == "i" else sums / terms.astype(sums.dtype)
+    return np.where(touched, quotient, sums).astype(sums.dtype)
+
+
+@pytest.mark.parametrize("reduction", ["mul", "max", "mean"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("form", FORMS, ids="-".join)
+def test_without_the_base(form, dtype, reduction):
+    inputs, attributes = build(form, 9, np.dtype(dtype))
+    inputs["indices"] = changed(inputs["indices"], stray)
+    operator = "scatter_" + form[0]
+    cells, good = flat_cells(operator, inputs, attributes), present(operator, inputs, attributes)
+    joined = "add" if reduction == "mean" else reduction
+    with np.errstate(over="ignore"):
+        want, terms = expected_without_self(inputs, cells, good, joined)
+    if reduction == "mean":
+        want = mean_of(want, np.maximum(terms, 1), terms > 0)
+    attributes |= {"reduction": reduction, "include_self": False, "mode": "drop"}
+    assert_same_for_all_threads(operator, inputs, attributes, want)
+    call(operator, inputs, attributes, out=inputs["data"])
+    assert_same(inputs["data"], want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("form", FORMS, ids="-".join)
+def test_mean_with_the_base(form, dtype):
+    inputs, attributes = build(form, 10, np.dtype(dtype))
+    operator = "scatter_" + form[0]
+    cells = flat_cells(operator, inputs, attributes).reshape(-1)
+    sums = expected_scatter(operator, inputs, attributes, "add")
+    terms = np.bincount(cells, minlength=sums.size).reshape(sums.shape)
+    want = mean_of(sums, terms + 1, terms > 0)
+    assert_same_for_all_threads(operator, inputs, attributes | {"reduction": "mean"}, want)
+
+
 # --- the setting --------------------------------------------------------------------------------
 
 

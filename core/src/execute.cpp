@@ -48,7 +48,7 @@ int64_t pick_distance(const Plan& plan) {
 // Columns whose updates are counted visit every item once more, which few picks do not pay for.
 bool can_count_columns(const Plan& plan) {
   const int64_t picks = plan.pick_total();
-  return picks < most_counted && picks >= plan.axes[0].length / 4;
+  return picks <= most_counted && picks >= plan.axes[0].length / 4;
 }
 
 // Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes
@@ -255,6 +255,9 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
   work.owners = work.packed = work.copies = false;
   work.source = plan.addressed;
   work.spare = 0;
+  work.tally = reduction != Reduction::mean        ? Tally::bits
+               : plan.pick_total() <= most_counted ? Tally::numbers32
+                                                   : Tally::numbers64;
   choose_form(work);
   int64_t reach = 0;
   for (int a = 0; a < plan.axis_count; ++a)
@@ -306,7 +309,7 @@ int64_t buffer_bytes(const Work& work, const Split& split) {
   int64_t cells = 1;
   for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
   if (work.owners && plan.axis_count == 1) cells = (cells + split.parts - 1) / split.parts;
-  return whole_lines(cells * static_cast<int64_t>(sizeof(std::uint64_t)));
+  return whole_lines(tally_bytes(work.tally, cells));
 }
 
 void prepare(Prepared& p, Call& call) {
@@ -335,8 +338,8 @@ void prepare(Prepared& p, Call& call) {
 void allocate(Prepared& p) {
   const int64_t bytes = p.buffer_bytes * std::min<int64_t>(p.threads, part_count(p.work, p.split));
   if (bytes == 0) return;
-  const bool zeros = p.work.form == Form::slices || !p.work.packed;
-  p.buffers = zeros ? allocate_zeros(bytes) : allocate_buffer(bytes);
+  const bool dense = p.buffer_bytes / cache_line <= p.work.plan->pick_total();
+  p.buffers = p.work.packed ? allocate_buffer(bytes) : allocate_zeros(bytes, dense);
 }
 
 const char* text_of(Along along) {

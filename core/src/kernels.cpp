@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "sowreap/small_float.hpp"
 #include "sowreap/walk.hpp"
@@ -21,6 +22,7 @@ constexpr int64_t items_ahead = 128;       // single items, by index
 constexpr int64_t bytes_ahead = 8 * 1024;  // slices, by index
 constexpr int64_t rows_ahead = 8;          // rows of a block of columns: no processor follows those
 constexpr int64_t indices_ahead = 4096;    // bytes
+constexpr int64_t counts_ahead = 32;       // cells whose updates are counted
 constexpr int64_t line = 64;               // bytes
 constexpr int64_t most_lines = 16;         // of one row; from there on the processor follows
 
@@ -130,13 +132,13 @@ T load(const char* at) {
 template <class I>
 int64_t fold(I value, std::uint64_t length, std::uint64_t inverse) {
   __extension__ using Wide = unsigned __int128;
-  const bool negative = value < static_cast<I>(0);
-  const std::uint64_t from_zero =
-      negative ? ~static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const auto bits = static_cast<std::uint64_t>(value);
+  const std::uint64_t negative = value < static_cast<I>(0) ? ~std::uint64_t{0} : 0;  // a mask
+  const std::uint64_t from_zero = bits ^ negative;
   const auto quotient = static_cast<std::uint64_t>(static_cast<Wide>(from_zero) * inverse >> 64);
   std::uint64_t rest = from_zero - quotient * length;
-  rest -= rest >= length ? length : 0;
-  return static_cast<int64_t>(negative ? length - 1 - rest : rest);
+  rest -= length & -static_cast<std::uint64_t>(rest >= length);
+  return static_cast<int64_t>((rest ^ negative) + (length & negative));
 }
 
 // The nearest of [0, last].
@@ -433,9 +435,24 @@ void for_each_lane(const Work& work, const Part& part, const Walk& batch, Chunk 
 }
 
 template <class Op>
+void fill_run(const Op& op, char* to, int64_t to_step, const char* item, int64_t n) {
+  if constexpr (std::is_same_v<Op, MoveBytes>) {
+    for (int64_t i = 0; i < n; ++i) op(to + i * to_step, item);
+  } else {
+    char copy[Op::width()];  // which no write to the output can change
+    op(copy, item);
+    if (to_step == Op::width()) {
+      for (int64_t i = 0; i < n; ++i) op(to + i * Op::width(), copy);
+    } else {
+      for (int64_t i = 0; i < n; ++i) op(to + i * to_step, copy);
+    }
+  }
+}
+
+template <class Op>
 void fill_absent(const Op& op, const Work& work, const Chunk& c, const Picked& picked, int64_t n) {
   for (int64_t i = 0; i < picked.absent_count; ++i)
-    apply_run(op, c.other + picked.absent[i] * c.step, work.run.other, work.fill, 0, n);
+    fill_run(op, c.other + picked.absent[i] * c.step, work.run.other, work.fill, n);
 }
 
 // ---- slices whose updates are counted ----
@@ -445,21 +462,79 @@ using Divide = void (*)(const Work&, char* at, int64_t step, int64_t n, const in
                         int64_t terms_step);
 Divide select_divide(Dtype dtype);
 
-// The updates of each cell, so far.
-struct Counts {
-  std::uint64_t* at;
-  int64_t origin;  // the first cell
-  int64_t cells;
+// The updates that each cell has met: their number, for a mean, or else whether there was one.
+// Every way to count has
+//   add(cell): the number before, one more from then on
+//   take(cell): the number, which is 0 from then on
+template <class T>
+struct Numbers {
+  T* at;
 
-  Counts(const Work& work, const Part& part, char* buffer)
-      : at(reinterpret_cast<std::uint64_t*>(buffer)), origin(0), cells(1) {
-    const Plan& plan = *work.plan;
-    for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
-    if (!work.owners || plan.axis_count != 1) return;
-    origin = part.owned.begin;
-    cells = part.owned.end - part.owned.begin;
+  void near(int64_t cell) const { __builtin_prefetch(at + cell, 1); }
+  std::uint64_t add(int64_t cell) const { return at[cell]++; }
+  std::uint64_t take(int64_t cell) const {
+    const T number = at[cell];
+    at[cell] = 0;
+    return number;
   }
-  std::uint64_t& of(int64_t cell) const { return at[cell - origin]; }
+};
+
+struct Bits {
+  std::uint8_t* at;
+
+  void near(int64_t cell) const { __builtin_prefetch(at + (cell >> 3), 1); }
+  std::uint64_t add(int64_t cell) const {
+    const unsigned before = at[cell >> 3], bit = static_cast<unsigned>(cell & 7);
+    at[cell >> 3] = static_cast<std::uint8_t>(before | 1u << bit);
+    return before >> bit & 1u;
+  }
+  std::uint64_t take(int64_t cell) const {
+    const unsigned before = at[cell >> 3], bit = static_cast<unsigned>(cell & 7);
+    at[cell >> 3] = static_cast<std::uint8_t>(before & ~(1u << bit));
+    return before >> bit & 1u;
+  }
+};
+
+struct Counts {
+  char* at;
+  Tally tally;
+  int64_t origin = 0;  // the first cell
+  int64_t bytes;
+
+  Counts(const Work& work, const Part& part, char* buffer) : at(buffer), tally(work.tally) {
+    const Plan& plan = *work.plan;
+    int64_t cells = 1;
+    for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
+    if (work.owners && plan.axis_count == 1) {
+      origin = part.owned.begin;
+      cells = part.owned.end - part.owned.begin;
+    }
+    bytes = tally_bytes(tally, cells);
+  }
+
+  // Calls `use` with the way to count.
+  template <class Use>
+  auto visit(const Use& use) const {
+    switch (tally) {
+      case Tally::bits:
+        return use(Bits{reinterpret_cast<std::uint8_t*>(at)});
+      case Tally::numbers32:
+        return use(Numbers<std::uint32_t>{reinterpret_cast<std::uint32_t*>(at)});
+      default:
+        return use(Numbers<std::uint64_t>{reinterpret_cast<std::uint64_t*>(at)});
+    }
+  }
+
+  // Calls use(counter, cell, i) for each pick of a chunk.
+  template <class Use>
+  void for_each(const int64_t* numbers, int64_t n, const Use& use) const {
+    visit([&](const auto counter) {
+      for (int64_t i = 0; i < n; ++i) {
+        counter.near(numbers[i + counts_ahead < n ? i + counts_ahead : i] - origin);
+        use(counter, numbers[i] - origin, i);
+      }
+    });
+  }
 };
 
 // The picks of a chunk that are the first of their cell.
@@ -473,15 +548,16 @@ struct Firsts {
 int64_t part_firsts(const Counts& counts, const int64_t* numbers, Picked& picked, Chunk& c,
                     Firsts& firsts) {
   int64_t first = 0, later = 0;
-  for (int64_t i = 0; i < c.count; ++i) {
+  const std::int32_t* given = c.listed;
+  counts.for_each(numbers, c.count, [&](const auto& counter, int64_t number, int64_t i) {
     const int64_t cell = picked.cells[i];
-    const std::int32_t pick = c.listed ? picked.listed[i] : static_cast<std::int32_t>(i);
-    const bool is_first = counts.of(numbers[i])++ == 0;
+    const std::int32_t pick = given ? given[i] : static_cast<std::int32_t>(i);
+    const bool is_first = counter.add(number) == 0;
     firsts.cells[first] = picked.cells[later] = cell;
     firsts.listed[first] = picked.listed[later] = pick;
     first += is_first;
     later += !is_first;
-  }
+  });
   c.listed = picked.listed;
   c.count = later;
   return first;
@@ -492,26 +568,21 @@ int64_t part_firsts(const Counts& counts, const int64_t* numbers, Picked& picked
 int64_t take_counts(const Counts& counts, const int64_t* numbers, int64_t base, Picked& picked,
                     int64_t n, int64_t* terms) {
   int64_t kept = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto count = static_cast<int64_t>(counts.of(numbers[i]));
-    counts.of(numbers[i]) = 0;
+  counts.for_each(numbers, n, [&](const auto& counter, int64_t number, int64_t i) {
+    const auto count = static_cast<int64_t>(counter.take(number));
     picked.cells[kept] = picked.cells[i];
     terms[kept] = count + base;
     kept += count != 0;
-  }
+  });
   return kept;
-}
-
-void clear(const Counts& counts) {
-  for (int64_t i = 0; i < counts.cells; ++i) counts.at[i] = 0;
 }
 
 // After the picks of a batch: means are divided, and all counts are zero again.
 bool settle(const Work& work, const Part& part, const Walk& batch, const Counts& counts,
             Picked& picked) {
   const bool mean = work.reduction == Reduction::mean;
-  if (!mean && counts.cells <= part.picks.end - part.picks.begin) {
-    clear(counts);
+  if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin) {
+    std::memset(counts.at, 0, static_cast<std::size_t>(counts.bytes));
     return true;
   }
   const Divide divide = mean ? select_divide(work.dtype) : nullptr;
@@ -522,8 +593,11 @@ bool settle(const Work& work, const Part& part, const Walk& batch, const Counts&
     c.count = take_counts(counts, numbers, base, picked, c.count, terms);
     if (!mean) return;
     for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
-      for (int64_t i = 0; i < lane.count; ++i)
+      for (int64_t i = 0; i < lane.count; ++i) {
+        __builtin_prefetch(lane.addressed_at(i + counts_ahead < lane.count ? i + counts_ahead : i),
+                           1);
         divide(work, lane.addressed_at(i), work.run.addressed, n, terms + i, 0);
+      }
     });
   });
 }
@@ -538,7 +612,8 @@ bool run_counted(const Op& op, const Mover& mover, const Work& work, const Part&
   const bool good = for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
     int64_t first = 0;
     if (work.include_self) {
-      for (int64_t i = 0; i < c.count; ++i) ++counts.of(numbers[i]);
+      counts.for_each(numbers, c.count,
+                      [](const auto& counter, int64_t number, int64_t) { counter.add(number); });
     } else {
       first = part_firsts(counts, numbers, picked, c, firsts);
     }
@@ -907,10 +982,10 @@ template <class T, class Quotient>
 void divide(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
             int64_t terms_step) {
   for (int64_t i = 0; i < n; ++i) {
-    if (terms[i * terms_step] == 0) continue;
-    T sum = load<T>(at + i * step);
-    sum = Quotient{}(sum, terms[i * terms_step]);
-    std::memcpy(at + i * step, &sum, sizeof sum);
+    const int64_t by = terms[i * terms_step];
+    const T sum = load<T>(at + i * step);
+    const T result = choose(by != 0, Quotient{}(sum, by == 0 ? 1 : by), sum);
+    std::memcpy(at + i * step, &result, sizeof result);
   }
 }
 

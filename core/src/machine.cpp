@@ -56,9 +56,18 @@ Buffer allocate_buffer(std::int64_t bytes) {
   return buffer;
 }
 
-Buffer allocate_zeros(std::int64_t bytes) {
+Buffer allocate_zeros(std::int64_t bytes, bool dense) {
   Buffer buffer(static_cast<char*>(std::calloc(static_cast<std::size_t>(bytes), 1)));
   if (buffer == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  constexpr std::int64_t page = 2 << 20;
+  if (dense && bytes >= 2 * page) {
+    char* first = buffer.get() + page - reinterpret_cast<std::uintptr_t>(buffer.get()) % page;
+    madvise(first, static_cast<std::size_t>(buffer.get() + bytes - first), MADV_HUGEPAGE);
+  }
+#else
+  static_cast<void>(dense);
+#endif
   return buffer;
 }
 

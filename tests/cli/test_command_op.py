@@ -204,3 +204,29 @@ def test_output_that_cannot_be_written(command, save, tmp_path):
     output = tmp_path / "no" / "such" / "folder.npy"
     result = command("op", "gather", save("data", DATA), save("i", [0]), "-o", output)
     assert error_line(result) == f"{output}: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "value"),
+    [
+        (np.arange(3), "-7", -7),
+        (np.arange(3.0), "-7", -7.0),
+        (np.arange(3.0), "nan", np.nan),
+        (np.ones(3, complex), "1+2j", 1 + 2j),
+        (np.array(["a", "b", "c"]), "x", "x"),
+    ],
+)
+def test_fill_value_is_read_as_it_is_written(command, save, tmp_path, data, text, value):
+    output = tmp_path / "result"
+    files = [save("data", data), save("indices", np.array([0, 9]))]
+    result = command("op", "gather", *files, "--mode", "fill", "--fill-value", text, "-o", output)
+    assert (result.exit_code, result.stderr) == (0, "")
+    with output.open("rb") as file:
+        np.testing.assert_array_equal(np.load(file), np.array([data[0], value], data.dtype))
+
+
+def test_mean_without_the_base(command, save):
+    files = [save(str(i), a) for i, a in enumerate((DATA, ROWS, 4 * UPDATES))]
+    result = command("op", "scatter_nd", *files, "--reduction", "mean", "--include-self", "false")
+    assert result.exit_code == 0
+    assert "4. 4. 4." in result.stdout

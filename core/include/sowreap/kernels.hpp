@@ -28,6 +28,14 @@ struct Part {
   Range owned;
 };
 
+// How updates are counted: a bit will do where only the first one matters.
+enum class Tally : std::uint8_t { bits, numbers32, numbers64 };
+
+constexpr std::int64_t tally_bytes(Tally tally, std::int64_t cells) {
+  if (tally == Tally::bits) return (cells + 7) / 8;
+  return cells * (tally == Tally::numbers32 ? 4 : 8);
+}
+
 struct Work {
   const Plan* plan;  // collapsed
   Form form;
@@ -50,10 +58,11 @@ struct Work {
   // array. In slices each batch then is a contiguous row of cells; in columns packing does it.
   bool copies;
   // scatters: the updates of each cell are counted, for a mean or so that the first one replaces
-  // what is there. The buffer of a part holds the counts: in slices one of 64 bits for each cell of
-  // a batch (of those owned, where index tuples have one component), zero before and after; in
-  // columns one of 32 bits for each item of a block, behind the packed block.
+  // what is there. The buffer of a part holds the counts: in slices a tally of the cells of a batch
+  // (of those owned, where index tuples have one component), zero before and after; in columns one
+  // of 32 bits for each item of a block, behind the packed block.
   bool counted;
+  Tally tally;
   bool include_self;
   // columns, scatters in mode absent: bytes at the start of the buffer for updates that go nowhere.
   std::int64_t spare;
@@ -70,7 +79,7 @@ inline constexpr std::int64_t chunk = 1024;
 // Buffers are divided at cache lines.
 constexpr std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Columns count in 32 bits, so a line of theirs has at most so many picks.
+// What 32 bits count.
 inline constexpr std::int64_t most_counted = 0xffffffff;
 
 struct Kernels {

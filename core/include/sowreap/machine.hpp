@@ -20,6 +20,7 @@ struct FreeBuffer {
 };
 using Buffer = std::unique_ptr<char[], FreeBuffer>;
 Buffer allocate_buffer(std::int64_t bytes);
-Buffer allocate_zeros(std::int64_t bytes);  // pages that are never touched take no memory
+// Pages that are never touched take no memory; `dense`: most of them will be.
+Buffer allocate_zeros(std::int64_t bytes, bool dense);
 
 }  // namespace sowreap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,14 +28,23 @@ OPERATORS = (
     "tensor_scatter",
 )
 
+
+def item(text: str) -> int | float | complex | str:
+    """An item as it is written: the first kind of number that reads it, or text."""
+    for kind in (int, float, complex):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
 # Arguments of the functions that are attributes; all others but `out` are arrays.
-ATTRIBUTES: dict[str, tuple[type, str]] = {
+ATTRIBUTES: dict[str, tuple[Callable[[str], Any], str]] = {
     "axis": (int, "Axis of data that the indices address; negative counts from the end."),
     "batch_dims": (int, "Leading axes that data and indices share."),
-    "reduction": (str, "How values that meet are joined: none, add, mul, min or max."),
+    "reduction": (str, "How values that meet are joined: none, add, mul, min, max or mean."),
     "include_self": (bool, "Whether the value of data takes part in a reduction."),
     "mode": (str, "What an index out of range does; in tensor_scatter: linear, circular."),
-    "fill_value": (float, "Value for an index out of range in mode fill."),
+    "fill_value": (item, "Value for an index out of range in mode fill."),
 }
 # Arguments whose file holds positions, so that --dtype does not concern them.
 POSITIONS = {"indices", "write_indices"}
