@@ -8,18 +8,22 @@ if find_spec("onnx") is None:
     )
 
 from sowreap.onnx import backend, operators
-from sowreap.onnx._errors import ModelError, RunError
+from sowreap.onnx._errors import MissingEngineError, ModelError, RunError
 from sowreap.onnx._evaluator import NodeRecord
+from sowreap.onnx._reference_engine import ModelMetadata
+from sowreap.onnx._rewrite import Placement
 from sowreap.onnx._values import NodeArg
 from sowreap.onnx.operators import reference_ops
-from sowreap.onnx.session import InferenceSession, ModelMetadata
+from sowreap.onnx.session import InferenceSession
 
 __all__ = [
     "InferenceSession",
+    "MissingEngineError",
     "ModelError",
     "ModelMetadata",
     "NodeArg",
     "NodeRecord",
+    "Placement",
     "RunError",
     "backend",
     "operators",
