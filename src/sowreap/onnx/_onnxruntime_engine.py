@@ -24,6 +24,13 @@ from sowreap.onnx._rewrite import Placement, has_family, rewrite
 CPU_PROVIDERS = frozenset({"CPUExecutionProvider", "AzureExecutionProvider"})
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 FIRST_WITH_EXTERNAL_FOLDER = (1, 22)
+COPIED_OPTIONS = (
+    "execution_mode",
+    "graph_optimization_level",
+    "inter_op_num_threads",
+    "intra_op_num_threads",
+    "log_severity_level",
+)
 MOST_BYTES = 2**31 - 1  # of one protobuf message
 
 Source = str | os.PathLike[str] | bytes | ModelProto
@@ -66,7 +73,6 @@ class OnnxruntimeEngine:
         options = self._ort.SessionOptions() if sess_options is None else sess_options
         self._source = model
         self._arguments: dict[str, Any] = {"providers": providers, **keywords}
-        self._has_own_options = sess_options is None
         self.session, self._placements = self._open(options)
 
     def placement(self) -> list[Placement]:
@@ -84,10 +90,9 @@ class OnnxruntimeEngine:
         """Run the model in a session of its own, which writes a profile."""
         with tempfile.TemporaryDirectory() as folder:
             options = self._ort.SessionOptions()
-            if not self._has_own_options:
-                given = self.session.get_session_options()
-                for name in ("intra_op_num_threads", "inter_op_num_threads", "execution_mode"):
-                    setattr(options, name, getattr(given, name))
+            given = self.session.get_session_options()
+            for name in COPIED_OPTIONS:
+                setattr(options, name, getattr(given, name))
             options.enable_profiling = True
             options.profile_file_prefix = os.path.join(folder, "profile")
             session, _ = self._open(options)
