@@ -66,6 +66,7 @@ inline constexpr Slot<Status*(const Value*, void*, std::size_t, std::size_t*, st
 inline constexpr Slot<Status*(TensorInfo**)> create_info{57};
 inline constexpr Slot<Status*(TensorInfo*, int)> set_element_type{58};
 inline constexpr Slot<Status*(TensorInfo*, const std::int64_t*, std::size_t)> set_dimensions{59};
+inline constexpr Slot<Status*(const TensorInfo*, int*)> get_element_type{60};
 inline constexpr Slot<Status*(const TensorInfo*, std::size_t*)> get_rank{61};
 inline constexpr Slot<Status*(const TensorInfo*, std::int64_t*, std::size_t)> get_dimensions{62};
 inline constexpr Slot<Status*(const TensorInfo*, const char**, std::size_t)> get_symbols{63};

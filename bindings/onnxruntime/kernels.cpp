@@ -202,7 +202,11 @@ Call make_call(const Kernel& kernel, const View& data, const View& indices, cons
                                                 : resolve_axis(op.name, kernel.axis, data, "data");
   const bool in_place = scatter && target->bytes == data.bytes;
   const IndexRule rule{op.name, &data, &indices, axis, op.tuples};
-  const bool good = kernel.constant && are_within(kernel.bounds, rule);
+  // (Where constant tuples are expanded along their components, their bounds are too few.)
+  const std::size_t components =
+      op.tuples ? static_cast<std::size_t>(indices.shape[indices.rank - 1]) : 1;
+  const bool good =
+      kernel.constant && kernel.bounds.size() == components && are_within(kernel.bounds, rule);
   return {op.tuples                 ? plan_nd(addressed, indices, axis, other, scatter)
           : op.kind == Kind::gather ? plan_gather(data, indices, axis, other)
                                     : plan_elements(addressed, indices, axis, other, scatter),

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import sowreap
+from sowreap._cli.convert import convert
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
 from sowreap._cli.info import info
@@ -91,6 +92,7 @@ def cli(show_traceback: bool) -> None:
 
 
 cli.add_command(run)
+cli.add_command(convert)
 cli.add_command(op)
 cli.add_command(info)
 cli.add_command(directml)

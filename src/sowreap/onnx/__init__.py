@@ -8,6 +8,7 @@ if find_spec("onnx") is None:
     )
 
 from sowreap.onnx import backend, operators
+from sowreap.onnx._convert import convert, custom_ops_library
 from sowreap.onnx._errors import MissingEngineError, ModelError, RunError
 from sowreap.onnx._evaluator import NodeRecord
 from sowreap.onnx._reference_engine import ModelMetadata
@@ -26,6 +27,8 @@ __all__ = [
     "Placement",
     "RunError",
     "backend",
+    "convert",
+    "custom_ops_library",
     "operators",
     "reference_ops",
 ]

@@ -114,13 +114,11 @@ class OnnxruntimeEngine:
         """Return the model for onnxruntime, placements, and the folder of its external data."""
         source = self._source
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-        proto = _read(source)
+        proto = read_model(source)
         if proto is None or not has_family(proto) or not self._on_cpu():
-            if isinstance(source, ModelProto):
-                return _serialized(source), [], ""
-            return path if path is not None else bytes(source), [], ""
+            return _unchanged(source), [], ""
         folder = ""
-        if path is not None and _is_external(proto):
+        if path is not None and is_external(proto):
             folder = str(Path(path).resolve().parent)
             if self._version() < FIRST_WITH_EXTERNAL_FOLDER:
                 onnx.load_external_data_for_model(proto, folder)
@@ -139,7 +137,7 @@ class OnnxruntimeEngine:
         return all(name in CPU_PROVIDERS for name in names)
 
 
-def _read(source: Source) -> ModelProto | None:
+def read_model(source: Source) -> ModelProto | None:
     """Return a model of our own, None for what onnxruntime shall refuse or knows better."""
     if isinstance(source, ModelProto):
         copy = ModelProto()
@@ -164,7 +162,14 @@ def _read(source: Source) -> ModelProto | None:
         return None
 
 
-def _is_external(proto: ModelProto) -> bool:
+def _unchanged(source: Source) -> str | bytes:
+    if isinstance(source, ModelProto):
+        return _serialized(source)
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else bytes(source)
+
+
+def is_external(proto: ModelProto) -> bool:
+    """Return whether a tensor of the model lies in a file of its own."""
     return any(tensor.data_location == TensorProto.EXTERNAL for tensor in all_tensors(proto))
 
 
