@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import onnx.defs
+import onnx.inliner
 import onnx.shape_inference
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -34,6 +35,7 @@ SIZE_OPERATORS = frozenset(
     {"Add", "Cast", "Concat", "Div", "Gather", "GatherElements", "GatherND", "Identity", "Max"}
     | {"Min", "Mod", "Mul", "ReduceProd", "Slice", "Squeeze", "Sub", "Unsqueeze"}
 )
+LARGE = 1024  # bytes of a tensor
 PACKED = frozenset({"int4", "uint4", "float4e2m1"})
 REDUCTIONS_OF_TEXT = ("none", "add")
 
@@ -115,6 +117,7 @@ def rewrite(model: ModelProto, threads: int = 0) -> list[Placement]:
     ArgumentError
         If a node breaks the schema of its version.
     """
+    _inline_functions(model)
     return _Rewriter(model, threads).run()
 
 
@@ -130,6 +133,7 @@ class _Rewriter:
         model = self.model
         inferred = _inferred(model)
         moved = self._graph(model.graph, inferred, _Scope("main", _opset(model)))
+        _tell_types(model, inferred)
         for function in model.functions:
             title = f"function {function.name}"
             if self._nodes(function, None, list(function.output), _Scope(title, _opset(function))):
@@ -329,6 +333,67 @@ def _import_domain(owner: ModelProto | FunctionProto) -> None:
         owner.opset_import.append(onnx.helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
 
 
+def _inline_functions(model: ModelProto) -> None:
+    """Put the bodies of functions with nodes of the family in the place of their calls.
+
+    Onnxruntime does so too, but first infers types through a function's body, where it knows the
+    operators of the standard alone.
+    """
+    imports = {entry.domain: entry.version for entry in model.opset_import}
+    fitting = [  # others cannot be put among nodes of the model's opsets
+        function
+        for function in model.functions
+        if all(
+            imports.setdefault(entry.domain, entry.version) == entry.version
+            for entry in function.opset_import
+        )
+    ]
+    concerned = {
+        (function.domain, function.name)
+        for function in fitting
+        if any(_is_family(node) for node in walk(function.node))
+    }
+    if not concerned:
+        return
+    while (
+        callers := {
+            (function.domain, function.name)
+            for function in model.functions
+            if any((node.domain, node.op_type) in concerned for node in walk(function.node))
+        }
+        - concerned
+    ):
+        concerned |= callers
+    held = {}
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) > LARGE:
+            held[tensor.name] = tensor.raw_data
+            tensor.ClearField("raw_data")
+    try:
+        model.CopyFrom(onnx.inliner.inline_selected_functions(model, sorted(concerned)))
+    finally:
+        for tensor in model.graph.initializer:
+            if tensor.name in held:
+                tensor.raw_data = held[tensor.name]
+
+
+def _tell_types(model: ModelProto, inferred: GraphProto | None) -> None:
+    """Tell the types of what functions return, for those that could not be inlined."""
+    if inferred is None or not model.functions:
+        return
+    known = {info.name for info in (*model.graph.value_info, *model.graph.output)}
+    called = {(function.domain, function.name) for function in model.functions}
+    results = {
+        name
+        for node in model.graph.node
+        if (node.domain, node.op_type) in called
+        for name in node.output
+    }
+    for info in inferred.value_info:
+        if info.name in results - known:
+            model.graph.value_info.append(info)
+
+
 def _inferred(model: ModelProto) -> GraphProto | None:
     """Return the graph with the types that ONNX can infer, None for a model that breaks its rules.
 
@@ -345,9 +410,6 @@ def _inferred(model: ModelProto) -> GraphProto | None:
     finally:
         for tensor, content in held:
             tensor.raw_data = content
-
-
-LARGE = 1024  # bytes
 
 
 def _large_tensors(model: ModelProto) -> Iterator[TensorProto]:
