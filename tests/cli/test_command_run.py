@@ -484,6 +484,15 @@ class TestModels:
         text = error_line(command("run", model, "--random", "--size", "a=2", "--size", "b=3"))
         assert "Add" in text
 
+    def test_every_engine_runs_and_is_timed(self, command, scatter_model, scatter_inputs):
+        pytest.importorskip("onnxruntime", reason="the engine is optional")
+        for engine in ("onnxruntime", "reference"):
+            result = command(
+                "run", scatter_model, "--inputs", scatter_inputs, "--engine", engine, "--profile"
+            )
+            assert result.exit_code == 0
+            assert "ScatterND" in result.stdout
+
     def test_unknown_engine(self, command, scatter_model):
         text = error_line(command("run", scatter_model, "--random", "--engine", "steam"))
         assert "steam" in text

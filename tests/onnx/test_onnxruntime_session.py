@@ -725,12 +725,16 @@ def test_a_missing_file_and_a_wrong_kind(tmp_path):
         InferenceSession(5)
 
 
-def test_wrong_feeds_are_errors_of_onnxruntime(feeds):
+def test_wrong_feeds_are_named(feeds):
     session = InferenceSession(parse_model(SCATTER), quiet())
-    with pytest.raises(ValueError, match="updates"):
+    with pytest.raises(sowreap.ArgumentError, match="input 'updates' is missing"):
         session.run(None, {name: feeds[name] for name in ("data", "indices")})
-    with pytest.raises(Exception, match="Unexpected input data type"):
+    with pytest.raises(sowreap.DtypeError, match="'data' has dtype float64; the model wants"):
         session.run(None, feeds | {"data": feeds["data"].astype(np.float64)})
+    with pytest.raises(sowreap.ArgumentError, match="unknown input 'more'"):
+        session.run(None, feeds | {"more": feeds["data"]})
+    with pytest.raises(Exception, match="no_such_output"):
+        session.run(["no_such_output"], feeds)
 
 
 def test_without_onnxruntime_the_error_says_what_to_install():

@@ -19,7 +19,8 @@ from sowreap.onnx._errors import MissingEngineError, ModelError, one_line
 from sowreap.onnx._evaluator import NodeRecord
 from sowreap.onnx._loading import all_tensors
 from sowreap.onnx._profile import read_profile
-from sowreap.onnx._rewrite import Placement, has_family, rewrite
+from sowreap.onnx._rewrite import Placement, has_family, name_nodes, rewrite
+from sowreap.onnx._values import Feeds
 
 CPU_PROVIDERS = frozenset({"CPUExecutionProvider", "AzureExecutionProvider"})
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -73,6 +74,7 @@ class OnnxruntimeEngine:
         options = self._ort.SessionOptions() if sess_options is None else sess_options
         self._source = model
         self._arguments: dict[str, Any] = {"providers": providers, **keywords}
+        self._feeds: Feeds | None = None
         self.session, self._placements = self._open(options)
 
     def placement(self) -> list[Placement]:
@@ -81,7 +83,12 @@ class OnnxruntimeEngine:
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> list[Any]:
         """Run the model."""
-        results: list[Any] = self.session.run(output_names, input_feed, run_options)
+        try:
+            results: list[Any] = self.session.run(output_names, input_feed, run_options)
+        except Exception:
+            if self._feeds is not None:
+                self._feeds.checked(input_feed)  # names the input that does not fit
+            raise
         return results
 
     def run_profiled(
@@ -95,26 +102,28 @@ class OnnxruntimeEngine:
                 setattr(options, name, getattr(given, name))
             options.enable_profiling = True
             options.profile_file_prefix = os.path.join(folder, "profile")
-            session, _ = self._open(options)
+            session, _ = self._open(options, name_all=True)
             for _ in range(repeat + 1):  # the first one warms up
                 outputs = session.run(output_names, input_feed)
             records = read_profile(Path(session.end_profiling()), repeat)
             del session
         return outputs, records
 
-    def _open(self, options: Any) -> tuple[Any, list[Placement]]:
-        model, placements, folder = self._prepared(options.intra_op_num_threads)
+    def _open(self, options: Any, name_all: bool = False) -> tuple[Any, list[Placement]]:
+        model, placements, folder = self._prepared(options.intra_op_num_threads, name_all)
         if placements and options not in _registered:
             options.register_custom_ops_library(_core.__file__)
             _registered.add(options)
         with _external_folder(options, folder):
             return self._ort.InferenceSession(model, options, **self._arguments), placements
 
-    def _prepared(self, threads: int) -> tuple[str | bytes, list[Placement], str]:
+    def _prepared(self, threads: int, name_all: bool) -> tuple[str | bytes, list[Placement], str]:
         """Return the model for onnxruntime, placements, and the folder of its external data."""
         source = self._source
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         proto = read_model(source)
+        if proto is not None:
+            self._feeds = Feeds(_without_tensors(proto))
         if proto is None or not has_family(proto) or not self._on_cpu():
             return _unchanged(source), [], ""
         folder = ""
@@ -123,6 +132,8 @@ class OnnxruntimeEngine:
             if self._version() < FIRST_WITH_EXTERNAL_FOLDER:
                 onnx.load_external_data_for_model(proto, folder)
                 folder = ""
+        if name_all:
+            name_nodes(proto)
         placements = rewrite(proto, threads)
         return _serialized(proto), placements, folder
 
@@ -166,6 +177,14 @@ def _unchanged(source: Source) -> str | bytes:
     if isinstance(source, ModelProto):
         return _serialized(source)
     return os.fspath(source) if isinstance(source, str | os.PathLike) else bytes(source)
+
+
+def _without_tensors(proto: ModelProto) -> ModelProto:
+    """Return what a model tells of its inputs."""
+    light = ModelProto(ir_version=proto.ir_version)
+    light.graph.input.extend(proto.graph.input)
+    light.graph.initializer.extend(TensorProto(name=each.name) for each in proto.graph.initializer)
+    return light
 
 
 def is_external(proto: ModelProto) -> bool:

@@ -15,10 +15,9 @@ from sowreap.onnx._errors import ModelError, node_name, one_line
 from sowreap.onnx._evaluator import Evaluator, NodeRecord, profiling
 from sowreap.onnx._loading import load_model, walk
 from sowreap.onnx._rewrite import FAMILY, Placement
-from sowreap.onnx._values import NodeArg, check_names, checked_feed
+from sowreap.onnx._values import Feeds, NodeArg, check_names
 
 PROVIDER = "CPUExecutionProvider"
-CONSTANT_INITIALIZERS_BEFORE_IR = 4
 
 
 @dataclass(frozen=True)
@@ -50,15 +49,10 @@ class ReferenceEngine:
         _check_providers(providers)
         self._model = load_model(model)
         self._evaluator = _build(self._model)
-        graph = self._model.graph
-        initializers = {tensor.name for tensor in graph.initializer}
-        fixed = self._model.ir_version < CONSTANT_INITIALIZERS_BEFORE_IR
-        required = [info for info in graph.input if info.name not in initializers]
-        overridable = [info for info in graph.input if info.name in initializers and not fixed]
-        self._types = {info.name: info.type for info in (*required, *overridable)}
-        self._inputs = [_described(info) for info in required]
-        self._overridable = [_described(info) for info in overridable]
-        self._outputs = [_described(info) for info in graph.output]
+        self._feeds = Feeds(self._model)
+        self._inputs = [_described(info) for info in self._feeds.required]
+        self._overridable = [_described(info) for info in self._feeds.overridable]
+        self._outputs = [_described(info) for info in self._model.graph.output]
         steps = self._evaluator.rt_nodes_
         self._fresh = {name for step in steps if step.is_family for name in step.output}
 
@@ -132,7 +126,7 @@ class ReferenceEngine:
         known = [output.name for output in self._outputs]
         names = list(output_names or known)
         check_names(names, known, "output")
-        feeds = self._checked_feeds(input_feed)
+        feeds = self._feeds.checked(input_feed)
         with np.errstate(all="ignore"):
             outputs = self._evaluator.run(names, feeds)
         return [
@@ -168,25 +162,6 @@ class ReferenceEngine:
         with profiling() as records:
             outputs = self.run(output_names, input_feed)
         return outputs, records
-
-    def _checked_feeds(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
-        if not isinstance(input_feed, Mapping):
-            raise DtypeError(
-                f"input_feed is a {type(input_feed).__name__}; wanted is a dict of values by name.",
-                argument="input_feed",
-                value=input_feed,
-            )
-        check_names(list(input_feed), list(self._types), "input")
-        for required in self._inputs:
-            if required.name not in input_feed:
-                raise ArgumentError(
-                    f"input {required.name!r} is missing; the model wants "
-                    f"{', '.join(repr(each.name) for each in self._inputs)}.",
-                    argument=required.name,
-                )
-        return {
-            name: checked_feed(name, self._types[name], value) for name, value in input_feed.items()
-        }
 
 
 def _build(model: ModelProto) -> Evaluator:

@@ -21,13 +21,13 @@ from sowreap._errors import ArgumentError
 from sowreap.onnx._errors import node_name, note_node
 from sowreap.onnx._loading import LONG_DOMAIN, subgraphs, walk
 from sowreap.onnx._schemas import SCHEMAS, Schema, element_name, find_schema, node_value
+from sowreap.onnx._values import CONSTANT_INITIALIZERS_BEFORE_IR
 
 DOMAIN = "sowreap"
 DOMAIN_VERSION = 1
 STANDARD_DOMAINS = ("", LONG_DOMAIN)
 FAMILY = frozenset(schema.op_type for schema in SCHEMAS)
 GATHERS = frozenset({"Gather", "GatherElements", "GatherND"})
-FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 
 # Operators that make sizes of sizes.
 SIZE_SOURCES = frozenset({"Shape", "Size"})
@@ -121,6 +121,13 @@ def rewrite(model: ModelProto, threads: int = 0) -> list[Placement]:
     return _Rewriter(model, threads).run()
 
 
+def name_nodes(model: ModelProto) -> None:
+    """Give nodes without a name that of their first output, as sowreap calls them everywhere."""
+    for body in (model.graph, *model.functions):
+        for node in walk(body.node):
+            node.name = node_name(node)
+
+
 class _Rewriter:
     def __init__(self, model: ModelProto, threads: int) -> None:
         self.model = model
@@ -146,7 +153,7 @@ class _Rewriter:
     def _graph(self, graph: GraphProto, inferred: GraphProto | None, scope: _Scope) -> bool:
         """Rewrite a graph; return whether a node of it moved."""
         overridable = {info.name for info in graph.input}
-        if self.model.ir_version < FIRST_IR_WITH_CONSTANT_INITIALIZERS:
+        if self.model.ir_version < CONSTANT_INITIALIZERS_BEFORE_IR:
             overridable = set()
         for tensor in graph.initializer:
             scope.types[tensor.name] = tensor.data_type
