@@ -10,7 +10,9 @@ import pytest
 from family import reference_session
 from numpy.testing import assert_array_equal
 from onnx import NodeProto, TensorProto, helper
+from onnx.parser import parse_model
 
+import sowreap
 from sowreap.onnx import InferenceSession
 from sowreap.onnx._rewrite import rewrite
 from sowreap.onnx._schemas import SCHEMAS, Schema, find_schema, versions
@@ -156,3 +158,29 @@ def test_packed_types_stay_on_onnxruntime(data: str):
     (placement,) = rewrite(model)
     assert placement.runs_on == "onnxruntime"
     assert "packed two to a byte" in placement.reason
+
+
+@pytest.mark.skipif(
+    not hasattr(ort.OrtValue, "ortvalue_from_numpy_with_onnx_type"),
+    reason="this onnxruntime takes no tensor of a type that NumPy lacks",
+)
+@pytest.mark.parametrize("name", ["bfloat16", "float8e4m3fn", "float8e5m2"])
+def test_arrays_of_types_that_numpy_lacks(name: str):
+    operator = "Gather (x, i)" if name == "bfloat16" else "Identity (x)"
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> main
+        ({name}[n, 2] x, int64[m] i) => ({name}[m, 2] y, int64[m] j, float[m, 2] z)
+        {{ y = {operator}  j = Identity (i)  z = Cast <to = 1> (x) }}"""
+    )
+    dtype = helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(name.upper()))
+    x = np.arange(8).reshape(2, 4).T.astype(dtype)  # not in C order
+    feeds = {"x": x, "i": np.arange(4)}
+    session = InferenceSession(model)
+    y, j, z = session.run(None, feeds)
+    assert_array_equal(y, x, strict=True)
+    assert_array_equal(z, x.astype(np.float32), strict=True)
+    assert_array_equal(session.run(["z"], feeds)[0], z, strict=True)
+    assert_array_equal(j, np.arange(4), strict=True)
+    assert session.run(["y"], feeds | {"x": x[:0], "i": feeds["i"][:0]})[0].shape == (0, 2)
+    with pytest.raises(sowreap.DtypeError, match="'x' has dtype float16"):
+        session.run(None, feeds | {"x": x.astype(np.float16)})

@@ -18,6 +18,7 @@ from sowreap._errors import DtypeError
 from sowreap.onnx._errors import MissingEngineError, ModelError, one_line
 from sowreap.onnx._evaluator import NodeRecord
 from sowreap.onnx._loading import all_tensors
+from sowreap.onnx._ort_values import has_foreign_types, run_with_foreign_types
 from sowreap.onnx._profile import read_profile
 from sowreap.onnx._rewrite import Placement, has_family, name_nodes, rewrite
 from sowreap.onnx._values import Feeds
@@ -76,6 +77,7 @@ class OnnxruntimeEngine:
         self._arguments: dict[str, Any] = {"providers": providers, **keywords}
         self._feeds: Feeds | None = None
         self.session, self._placements = self._open(options)
+        self._is_foreign = has_foreign_types(self.session)
 
     def placement(self) -> list[Placement]:
         """Return where each node of the family runs."""
@@ -84,11 +86,20 @@ class OnnxruntimeEngine:
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> list[Any]:
         """Run the model."""
         try:
-            results: list[Any] = self.session.run(output_names, input_feed, run_options)
+            return self._run(self.session, output_names, input_feed, run_options)
         except Exception:
             if self._feeds is not None:
                 self._feeds.checked(input_feed)  # names the input that does not fit
             raise
+
+    def _run(
+        self, session: Any, output_names: Any, input_feed: Any, run_options: Any = None
+    ) -> list[Any]:
+        if self._is_foreign and self._feeds is not None:
+            return run_with_foreign_types(
+                self._ort, session, self._feeds, output_names, input_feed, run_options
+            )
+        results: list[Any] = session.run(output_names, input_feed, run_options)
         return results
 
     def run_profiled(
@@ -104,7 +115,7 @@ class OnnxruntimeEngine:
             options.profile_file_prefix = os.path.join(folder, "profile")
             session, _ = self._open(options, name_all=True)
             for _ in range(repeat + 1):  # the first one warms up
-                outputs = session.run(output_names, input_feed)
+                outputs = self._run(session, output_names, input_feed)
             records = read_profile(Path(session.end_profiling()), repeat)
             del session
         return outputs, records
@@ -124,7 +135,7 @@ class OnnxruntimeEngine:
         proto = read_model(source)
         if proto is not None:
             self._feeds = Feeds(_without_tensors(proto))
-        if proto is None or not has_family(proto) or not self._on_cpu():
+        if proto is None or not (has_family(proto) or name_all) or not self._on_cpu():
             return _unchanged(source), [], ""
         folder = ""
         if path is not None and is_external(proto):
