@@ -1,7 +1,10 @@
 // Indices that are out of range: finding the first one, and saying so.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
@@ -168,7 +171,42 @@ void check_lengths(const IndexRule& rule) {
   }
 }
 
+Bounds bounds_of(const char* first, Dtype dtype, const Loop* loops, int count) {
+  Bounds bounds{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  visit_index(dtype, [&](auto value) {
+    Walk at(loops, count, 0);
+    for (int64_t n = total(loops, count); n > 0; --n, at.next()) {
+      std::memcpy(&value, first + at.addressed, sizeof value);
+      const int64_t item = std::in_range<int64_t>(value) ? static_cast<int64_t>(value)
+                                                         : std::numeric_limits<int64_t>::max();
+      bounds.least = std::min(bounds.least, item);
+      bounds.greatest = std::max(bounds.greatest, item);
+    }
+  });
+  return bounds;
+}
+
 }  // namespace
+
+std::vector<Bounds> find_bounds(const View& indices, bool tuples) {
+  const int rank = indices.rank - (tuples ? 1 : 0);
+  Loop loops[max_rank];
+  for (int d = 0; d < rank; ++d) loops[d] = {indices.shape[d], indices.strides[d], 0, 0};
+  std::vector<Bounds> bounds;
+  for (int64_t j = 0; j < (tuples ? indices.shape[rank] : 1); ++j) {
+    const char* first = indices.bytes + (tuples ? j * indices.strides[rank] : 0);
+    bounds.push_back(bounds_of(first, indices.dtype, loops, rank));
+  }
+  return bounds;
+}
+
+bool are_within(const std::vector<Bounds>& bounds, const IndexRule& rule) {
+  for (std::size_t j = 0; j < bounds.size(); ++j) {
+    const int64_t length = rule.data->shape[rule.axis + static_cast<int>(j)];
+    if (bounds[j].least < -length || bounds[j].greatest >= length) return false;
+  }
+  return true;
+}
 
 void check_indices(const IndexRule& rule) {
   if (rule.mode == Mode::absent) return;

@@ -130,14 +130,46 @@ int default_thread_count() {
 
 std::atomic<int> count{default_thread_count()};
 
+thread_local const Executor* executor = nullptr;
+
+// Workers of an executor take parts by a counter too, so it need not run them at the same time.
+void run_on_executor(std::int64_t parts, int threads, Task task, void* context) {
+  struct Shared {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t parts;
+    Task task;
+    void* context;
+  } shared;
+  shared.parts = parts;
+  shared.task = task;
+  shared.context = context;
+  executor->run(
+      executor->self, threads,
+      [](void* self, int worker) {
+        Shared& s = *static_cast<Shared*>(self);
+        for (;;) {
+          const std::int64_t part = s.next.fetch_add(1, std::memory_order_relaxed);
+          if (part >= s.parts) return;
+          s.task(s.context, part, worker);
+        }
+      },
+      &shared);
+}
+
 }  // namespace
 
-int thread_count() { return count.load(std::memory_order_relaxed); }
+ExecutorScope::ExecutorScope(const Executor& chosen) : outer_(executor) { executor = &chosen; }
+ExecutorScope::~ExecutorScope() { executor = outer_; }
+
+int thread_count() {
+  return executor != nullptr ? executor->threads : count.load(std::memory_order_relaxed);
+}
 
 void set_thread_count(int n) { count.store(n, std::memory_order_relaxed); }
 
 void run_parallel(std::int64_t parts, int threads, Task task, void* context) {
   if (threads > parts) threads = static_cast<int>(parts);
+  if (threads > 1 && executor != nullptr) return run_on_executor(parts, threads, task, context);
   if (threads > 1 && the_pool().run(parts, threads, task, context)) return;
   for (std::int64_t part = 0; part < parts; ++part) task(context, part, 0);
 }

@@ -183,15 +183,16 @@ class TestInputs:
         path, output = tmp_path / "in.npz", tmp_path / "out.npz"
         x = np.array([1.5, 2], ml_dtypes.bfloat16)
         np.savez(path, x=x, s=np.array(["a", "bc"]), i=np.array([1, 1, 0]))
-        result = command("run", model, "--inputs", path, "--outputs", output)
+        reference = ("--engine", "reference")
+        result = command("run", model, "--inputs", path, "--outputs", output, *reference)
         assert result.exit_code == 0
         assert ["y", "bfloat16", "(3,)", "1.5", "to", "2"] in rows(result.stdout)
         assert ["t", "object", "(3,)", "2", "distinct", "strings"] in rows(result.stdout)
         with np.load(output, allow_pickle=False) as file:
             np.testing.assert_array_equal(file["y"].view(x.dtype), x[[1, 1, 0]])
             assert file["t"].tolist() == ["bc", "bc", "a"]
-        result = command("run", model, "--inputs", path, "--expect", output, "--tolerance", 0)
-        assert result.exit_code == 0
+        expect = ("--expect", output, "--tolerance", 0)
+        assert command("run", model, "--inputs", path, *expect, *reference).exit_code == 0
 
 
 class TestRandom:
@@ -252,15 +253,19 @@ class TestRandom:
         assert result.exit_code == 0
 
     @pytest.mark.parametrize(
-        "dtype",
-        ["float16", "bfloat16", "float8e4m3fn", "int4", "uint8", "uint64", "complex64", "string"],
+        ("engine", "dtype"),
+        [
+            *(("onnxruntime", name) for name in ("float16", "bfloat16", "float8e5m2", "string")),
+            *(("reference", name) for name in ("float16", "bfloat16", "float8e4m3fn", "int4")),
+            *(("reference", name) for name in ("uint8", "uint64", "complex64", "string")),
+        ],
     )
-    def test_every_kind_of_type(self, command, save_model, dtype):
+    def test_every_kind_of_type(self, command, save_model, engine, dtype):
         model = save_model(
             f'<ir_version: 10, opset_import: ["": 21]> graph ({dtype}[20, 9] x) => '
             f"({dtype}[20, 9] y) {{ y = Identity (x) }}"
         )
-        result = command("run", model, "--random", "--below", "x=3")
+        result = command("run", model, "--random", "--below", "x=3", "--engine", engine)
         assert (result.exit_code, result.stderr) == (0, "")
 
     def test_integers_fit_their_type(self, command, save_model, tmp_path):
@@ -483,6 +488,15 @@ class TestModels:
         )
         text = error_line(command("run", model, "--random", "--size", "a=2", "--size", "b=3"))
         assert "Add" in text
+
+    def test_every_engine_runs_and_is_timed(self, command, scatter_model, scatter_inputs):
+        pytest.importorskip("onnxruntime", reason="the engine is optional")
+        for engine in ("onnxruntime", "reference"):
+            result = command(
+                "run", scatter_model, "--inputs", scatter_inputs, "--engine", engine, "--profile"
+            )
+            assert result.exit_code == 0
+            assert "ScatterND" in result.stdout
 
     def test_unknown_engine(self, command, scatter_model):
         text = error_line(command("run", scatter_model, "--random", "--engine", "steam"))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from sowreap.onnx import InferenceSession
+
 FUNCTIONS = {
     "Gather": "gather",
     "GatherElements": "gather_elements",
@@ -12,3 +16,5 @@ FUNCTIONS = {
     "TensorScatter": "tensor_scatter",
 }
 FAMILY = tuple(FUNCTIONS)
+
+reference_session = partial(InferenceSession, engine="reference")

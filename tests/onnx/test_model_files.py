@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from family import reference_session
 from numpy.testing import assert_array_equal
 from onnx import TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
@@ -48,7 +49,7 @@ def test_path_bytes_and_proto(tmp_path: Path):
     onnx.save(table_model(), path)
     content = path.read_bytes()
     for model in (path, str(path), content, bytearray(content), memoryview(content), table_model()):
-        assert_array_equal(run(InferenceSession(model)), TABLE[[99, 99, 3]])
+        assert_array_equal(run(reference_session(model)), TABLE[[99, 99, 3]])
 
 
 def test_external_data_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -58,9 +59,9 @@ def test_external_data_beside_the_model(tmp_path: Path, monkeypatch: pytest.Monk
         table_model(), path, save_as_external_data=True, location="weights.bin", size_threshold=0
     )
     assert (path.parent / "weights.bin").stat().st_size >= TABLE.nbytes
-    assert_array_equal(run(InferenceSession(path)), TABLE[[99, 99, 3]])
+    assert_array_equal(run(reference_session(path)), TABLE[[99, 99, 3]])
     monkeypatch.chdir(path.parent)
-    assert_array_equal(run(InferenceSession("model.onnx")), TABLE[[99, 99, 3]])
+    assert_array_equal(run(reference_session("model.onnx")), TABLE[[99, 99, 3]])
 
 
 def test_external_data_in_a_subfolder_and_in_a_constant(tmp_path: Path):
@@ -71,7 +72,7 @@ def test_external_data_in_a_subfolder_and_in_a_constant(tmp_path: Path):
     del model.graph.initializer[:]
     model.graph.node.insert(0, constant)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    assert_array_equal(run(InferenceSession(tmp_path / "model.onnx")), TABLE[[99, 99, 3]])
+    assert_array_equal(run(reference_session(tmp_path / "model.onnx")), TABLE[[99, 99, 3]])
 
 
 @pytest.mark.parametrize("kind", ["parent", "absolute", "link", "folder link"])
@@ -93,19 +94,19 @@ def test_external_data_outside_the_folder_is_refused(tmp_path: Path, kind: str):
     with pytest.raises(
         ModelError, match=r"model\.onnx': external data of tensor 'table'.* outside"
     ):
-        InferenceSession(path)
+        reference_session(path)
 
 
 def test_external_data_that_is_missing_or_short_is_refused(tmp_path: Path):
     path = tmp_path / "model.onnx"
     path.write_bytes(external_model("nowhere").SerializeToString())
     with pytest.raises(ModelError, match=r"external data cannot be read: .*nowhere"):
-        InferenceSession(path)
+        reference_session(path)
     (tmp_path / "short").write_bytes(TABLE.tobytes()[:100])
     for length in (None, TABLE.nbytes, 100):
         path.write_bytes(external_model("short", length=length).SerializeToString())
         with pytest.raises(ModelError):
-            InferenceSession(path)
+            reference_session(path)
 
 
 def test_external_data_without_a_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -114,16 +115,16 @@ def test_external_data_without_a_path_is_refused(tmp_path: Path, monkeypatch: py
     model = external_model("weights")
     for alone in (model, model.SerializeToString()):
         with pytest.raises(ModelError, match=r"tensor 'table' has external data.* Give the path"):
-            InferenceSession(alone)
+            reference_session(alone)
 
 
 def test_missing_file_folder_and_other_objects_are_refused(tmp_path: Path):
     with pytest.raises(ModelError, match=r"'.*none\.onnx' cannot be read: it does not exist\."):
-        InferenceSession(tmp_path / "none.onnx")
+        reference_session(tmp_path / "none.onnx")
     with pytest.raises(ModelError, match="cannot be read: Is a directory"):
-        InferenceSession(tmp_path)
+        reference_session(tmp_path)
     with pytest.raises(sowreap.DtypeError, match="model is a int; it must be a path, bytes"):
-        InferenceSession(3)
+        reference_session(3)
     assert issubclass(ModelError, sowreap.SowreapError)
     assert issubclass(ModelError, ValueError)
 
@@ -134,17 +135,17 @@ def test_truncated_and_foreign_files_are_refused(tmp_path: Path):
     for keep in (0, 1, 10, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:keep])
         with pytest.raises(ModelError, match=r"model\.onnx'"):
-            InferenceSession(path)
+            reference_session(path)
         with pytest.raises(ModelError):
-            InferenceSession(content[:keep])
+            reference_session(content[:keep])
     with pytest.raises(ModelError, match="9 bytes that are no ONNX model"):
-        InferenceSession(b"PK\x03\x04\xff\xff\xff\xff\xff")
+        reference_session(b"PK\x03\x04\xff\xff\xff\xff\xff")
 
 
 def test_names_that_are_no_text_are_refused():
     content = table_model().SerializeToString().replace(b"Gather", b"Gath\xffr")
     with pytest.raises(ModelError, match="names that are not UTF-8"):
-        InferenceSession(content)
+        reference_session(content)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_broken_model_is_refused_with_the_reason(change, message: str):
     model = table_model()
     change(model)
     with pytest.raises(ModelError, match=message) as caught:
-        InferenceSession(model)
+        reference_session(model)
     assert "\n" not in str(caught.value)
 
 
@@ -175,13 +176,13 @@ def test_operator_that_the_engine_lacks_is_refused():
         main (float[n] x) => (float[n] y) { y = com.microsoft.FastGelu (x) }"""
     )
     with pytest.raises(ModelError, match=r"reference engine cannot run the model: .*FastGelu"):
-        InferenceSession(model)
+        reference_session(model)
 
 
 def test_model_beyond_one_message_runs_unchecked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(onnx.checker, "MAXIMUM_PROTOBUF", TABLE.nbytes - 1)
     monkeypatch.setattr(onnx.checker, "check_model", None)
-    assert_array_equal(run(InferenceSession(table_model())), TABLE[[99, 99, 3]])
+    assert_array_equal(run(reference_session(table_model())), TABLE[[99, 99, 3]])
 
 
 def test_inputs_and_outputs_of_unknown_rank():
@@ -194,7 +195,7 @@ def test_inputs_and_outputs_of_unknown_rank():
     )
     for info in (*model.graph.input, model.graph.output[0]):
         info.type.tensor_type.ClearField("shape")
-    session = InferenceSession(model)
+    session = reference_session(model)
     outputs = [(item.type, item.shape) for item in session.get_outputs()]
     assert outputs == [("tensor(float)", []), ("undefined", [])]
     for x in (np.zeros(3, np.float32), np.ones((2, 3), np.float32)):
@@ -207,5 +208,5 @@ def test_model_of_the_caller_stays_as_it_is():
     model = table_model()
     model.graph.input[0].type.tensor_type.ClearField("shape")
     before = model.SerializeToString(deterministic=True)
-    run(InferenceSession(model))
+    run(reference_session(model))
     assert model.SerializeToString(deterministic=True) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from family import reference_session
 from numpy.testing import assert_array_equal
 from onnx import TensorProto
 from onnx.parser import parse_model
@@ -11,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRunExpand
 
 import sowreap
-from sowreap.onnx import InferenceSession, ModelError, reference_ops
+from sowreap.onnx import ModelError, reference_ops
 from sowreap.onnx._evaluator import Evaluator
 
 IF = """<ir_version: 10, opset_import: ["": 18]>
@@ -62,7 +63,7 @@ IFS = {"x": X, "i": np.array([[1], [1]]), "u": np.array([5, 6], np.float32)}
 
 @pytest.mark.parametrize("chosen", [True, False])
 def test_if(chosen: bool, calls):
-    session = InferenceSession(parse_model(IF))
+    session = reference_session(parse_model(IF))
     (output,) = session.run(None, {"c": np.array(chosen), **IFS})
     assert_array_equal(output, [1, 13, 3] if chosen else [1, 60, 3])
     assert dict(calls) == {"scatter_nd": 1}
@@ -76,14 +77,14 @@ def test_loop(calls):
         "i": np.array([2, 2]),
         "u": np.array([1, 2], np.float32),
     }
-    (output,) = InferenceSession(parse_model(LOOP)).run(None, feeds)
+    (output,) = reference_session(parse_model(LOOP)).run(None, feeds)
     assert_array_equal(output, [1, 2, 15])
     assert dict(calls) == {"scatter_elements": 4}
 
 
 def test_scan(calls):
     feeds = {"x": X, "i": np.array([[0, -1], [1, 1]])}
-    state, picked = InferenceSession(parse_model(SCAN)).run(None, feeds)
+    state, picked = reference_session(parse_model(SCAN)).run(None, feeds)
     assert_array_equal(state, X)
     assert_array_equal(picked, [[1, 3], [2, 2]])
     assert dict(calls) == {"gather": 2}
@@ -91,7 +92,7 @@ def test_scan(calls):
 
 def test_loop_inside_if(calls):
     feeds = {"c": np.array(True), "n": np.array(3), "x": X, "i": np.array([2])}
-    (output,) = InferenceSession(parse_model(NESTED)).run(None, feeds)
+    (output,) = reference_session(parse_model(NESTED)).run(None, feeds)
     assert_array_equal(output, [12])
     assert dict(calls) == {"gather": 1, "gather_elements": 3}
 
@@ -110,7 +111,7 @@ def test_subgraphs_of_the_plain_evaluator(text: str, feeds, name: str, calls):
 
 def test_wrong_node_in_a_subgraph_is_refused_when_the_model_is_loaded():
     with pytest.raises(sowreap.ArgumentError, match=r"reduction='mean' is not one of") as caught:
-        InferenceSession(parse_model(IF.replace('"mul"', '"mean"')))
+        reference_session(parse_model(IF.replace('"mul"', '"mean"')))
     assert caught.value.__notes__ == ["in node 'b' (ScatterND)"]
 
 
@@ -129,7 +130,7 @@ def test_errors_in_a_body_keep_their_class_and_name_the_nodes(change, error):
     if "u" in change and change["u"].dtype == np.float64:
         model.graph.input[3].type.tensor_type.elem_type = TensorProto.DOUBLE
     with pytest.raises(error) as caught:
-        InferenceSession(model).run(None, {"c": np.array(True), **IFS} | change)
+        reference_session(model).run(None, {"c": np.array(True), **IFS} | change)
     assert caught.value.__notes__ == ["in node 'a' (ScatterND)", "in node 'y' (If)"]
 
 
@@ -145,7 +146,7 @@ MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def test_function_with_linked_attribute(calls):
-    y, z = InferenceSession(parse_model(FUNCTION)).run(None, {"x": MATRIX, "i": np.array([1])})
+    y, z = reference_session(parse_model(FUNCTION)).run(None, {"x": MATRIX, "i": np.array([1])})
     assert_array_equal(y, MATRIX[:, [1]])
     assert_array_equal(z, MATRIX[[1]])
     assert dict(calls) == {"gather": 2}
@@ -153,7 +154,7 @@ def test_function_with_linked_attribute(calls):
 
 def test_function_that_is_called_with_a_default(calls):
     text = FUNCTION.replace("pick <along>", "pick <along: int = 1>").replace("<along = -2> ", "")
-    y, z = InferenceSession(parse_model(text)).run(None, {"x": MATRIX, "i": np.array([2])})
+    y, z = reference_session(parse_model(text)).run(None, {"x": MATRIX, "i": np.array([2])})
     assert_array_equal(y, MATRIX[:, [2]])
     assert_array_equal(z, MATRIX[:, [2]])
     assert dict(calls) == {"gather": 2}
@@ -175,7 +176,7 @@ def test_functions_in_any_order_and_with_subgraphs(calls):
         c = ScatterElements <reduction: string = @how> (a, b, u)
     }
     """
-    session = InferenceSession(parse_model(text))
+    session = reference_session(parse_model(text))
     for chosen, expected in ((True, [2, 2, 3]), (False, [1, 2, 3])):
         feeds = {"c": np.array(chosen), "x": X, "i": np.array([0])}
         assert_array_equal(session.run(None, feeds)[0], expected)
@@ -189,8 +190,8 @@ def test_function_has_the_opset_that_it_imports():
     f (a, b, c) => (d) { d = ScatterND <reduction = "max"> (a, b, c) }
     """
     with pytest.raises(sowreap.ArgumentError, match=r"ScatterND \(opset 16\): reduction='max'"):
-        InferenceSession(parse_model(text))
-    assert InferenceSession(parse_model(text.replace("16", "18"))).get_outputs()[0].name == "y"
+        reference_session(parse_model(text))
+    assert reference_session(parse_model(text.replace("16", "18"))).get_outputs()[0].name == "y"
 
 
 def test_function_that_calls_itself_is_refused():
@@ -200,7 +201,7 @@ def test_function_that_calls_itself_is_refused():
     f (a) => (b) { b = local.f (a) }
     """
     with pytest.raises(ModelError, match="local"):
-        InferenceSession(parse_model(text))
+        reference_session(parse_model(text))
 
 
 def test_default_domain_under_its_long_name(calls):
@@ -210,7 +211,7 @@ def test_default_domain_under_its_long_name(calls):
             entry.domain = entry.domain or "ai.onnx"
     for node in model.functions[0].node:
         node.domain = "ai.onnx"
-    (y, _) = InferenceSession(model).run(None, {"x": MATRIX, "i": np.array([0])})
+    (y, _) = reference_session(model).run(None, {"x": MATRIX, "i": np.array([0])})
     assert_array_equal(y, MATRIX[:, [0]])
     assert dict(calls) == {"gather": 2}
     assert model.functions[0].node[0].domain == "ai.onnx"
@@ -234,12 +235,12 @@ def test_family_inside_an_operator_that_onnx_expands(calls):
 
 def test_profile_counts_bodies_in_their_node():
     feeds = {"c": np.array(True), "n": np.array(3), "x": X, "i": np.array([2])}
-    session = InferenceSession(parse_model(NESTED))
+    session = reference_session(parse_model(NESTED))
     outputs, records = session.run_profiled(None, feeds)
     assert_array_equal(outputs[0], [12])
     assert [(record.op_type, record.is_family) for record in records] == [("If", False)]
     assert 0 < records[0].family_seconds < records[0].seconds
-    y, records = InferenceSession(parse_model(FUNCTION)).run_profiled(
+    y, records = reference_session(parse_model(FUNCTION)).run_profiled(
         ["z", "y"], {"x": MATRIX, "i": np.array([1])}
     )
     assert_array_equal(y[1], MATRIX[:, [1]])

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sowreap/mode.hpp"
 #include "sowreap/plan.hpp"
@@ -24,6 +25,14 @@ struct IndexRule {
 // Throws Error at the first bad value in row-major order: in mode raise one out of range, in wrap
 // and clip one that addresses an axis of length 0.
 void check_indices(const IndexRule& rule);
+
+// What the values of indices that never change lie between, a pair for each component: found once,
+// it spares every later check.
+struct Bounds {
+  std::int64_t least, greatest;
+};
+std::vector<Bounds> find_bounds(const View& indices, bool tuples);
+bool are_within(const std::vector<Bounds>& bounds, const IndexRule& rule);
 
 struct Call {
   Plan plan;

@@ -1,4 +1,5 @@
-// A pool of threads shared by all calls of the process.
+// A pool of threads shared by all calls of the process, and how calls use the pool of another
+// library.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,26 @@ namespace sowreap {
 
 int thread_count();            // what the next call may use
 void set_thread_count(int n);  // n >= 1
+
+// Threads of another library, on which the calls of a thread run while it holds an ExecutorScope.
+struct Executor {
+  int threads;  // what a call may use
+  // Calls work(context, worker) once for each worker in [0, workers), in any order, together or one
+  // after the other, and returns when all are done.
+  void (*run)(void* self, int workers, void (*work)(void* context, int worker), void* context);
+  void* self;
+};
+
+class ExecutorScope {
+ public:
+  explicit ExecutorScope(const Executor& executor);
+  ~ExecutorScope();
+  ExecutorScope(const ExecutorScope&) = delete;
+  ExecutorScope& operator=(const ExecutorScope&) = delete;
+
+ private:
+  const Executor* outer_;
+};
 
 // Calls task(context, part, worker) for each part in [0, parts) on up to `threads` threads, this
 // one included, and returns when all are done. `worker` is in [0, threads). A task must not throw.

@@ -11,6 +11,7 @@ import click
 
 import sowreap
 from sowreap._cli.bench import bench
+from sowreap._cli.convert import convert
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
 from sowreap._cli.info import info
@@ -92,6 +93,7 @@ def cli(show_traceback: bool) -> None:
 
 
 cli.add_command(run)
+cli.add_command(convert)
 cli.add_command(op)
 cli.add_command(info)
 cli.add_command(bench)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sowreap._cli import files
-from sowreap._cli.errors import InputError
+from sowreap._cli.errors import InputError, reason
 
 if TYPE_CHECKING:
     from sowreap.onnx import NodeArg, NodeRecord
 
 Array = NDArray[Any]
+LOG_FATAL = 4
 
 
 class Declared(NamedTuple):
@@ -54,7 +57,9 @@ class Model:
         except ImportError as error:  # says which package to install
             raise InputError(str(error)) from error
         self.name = name
-        self._session = InferenceSession(path, engine=engine)
+        self._engine = engine
+        with _one_line_errors(name):
+            self._session = InferenceSession(path, quiet_options(engine), engine=engine)
         self.inputs = [_declared(node) for node in self._session.get_inputs()]
         defaults = [_declared(node) for node in self._session.get_overridable_initializers()]
         self._dtypes = {each.name: each.dtype for each in (*self.inputs, *defaults)}
@@ -83,13 +88,20 @@ class Model:
         self, feeds: Mapping[str, Array], repeat: int, done: Callable[[], None]
     ) -> tuple[dict[str, Array], Timing]:
         """Run `repeat` times, call `done` after each; return outputs by name, and times."""
-        totals, profiles = [], []
-        for _ in range(repeat):
-            start = time.perf_counter()
-            values, records = self._session.run_profiled(None, feeds)
-            totals.append(time.perf_counter() - start)
-            profiles.append(records)
-            done()
+        totals: list[float] = []
+        profiles: list[list[NodeRecord]] = []
+        with _one_line_errors(self.name):
+            for _ in range(repeat):
+                start = time.perf_counter()
+                if self._engine == "onnxruntime":
+                    values = self._session.run(None, feeds)
+                else:
+                    values, records = self._session.run_profiled(None, feeds)
+                    profiles.append(records)
+                totals.append(time.perf_counter() - start)
+                done()
+            if not profiles:  # writing a profile takes time, so it is not part of the total
+                profiles.append(self._session.run_profiled(None, feeds, repeat)[1])
         names = [node.name for node in self._session.get_outputs()]
         outputs = dict(
             item
@@ -97,6 +109,33 @@ class Model:
             for item in _tensors(name, value)
         )
         return outputs, _medians(totals, profiles)
+
+
+def default_engine() -> str:
+    """Return the engine of a command that names none."""
+    return "reference" if importlib.util.find_spec("onnxruntime") is None else "onnxruntime"
+
+
+def quiet_options(engine: str) -> Any:
+    """Return options with which onnxruntime does not log the errors that it raises."""
+    if engine != "onnxruntime" or importlib.util.find_spec("onnxruntime") is None:
+        return None
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = LOG_FATAL
+    return options
+
+
+@contextmanager
+def _one_line_errors(name: str) -> Iterator[None]:
+    """Turn the errors of onnxruntime, which have no common class, into our own."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime"):
+            raise
+        raise InputError(f"{name}: {reason(error)}") from error
 
 
 def _declared(node: NodeArg) -> Declared:

@@ -23,7 +23,7 @@ from rich.progress import (
 from sowreap._cli import files, random_inputs, show
 from sowreap._cli.compare import Expected, compare
 from sowreap._cli.errors import InputError
-from sowreap._cli.model import Model, Timing
+from sowreap._cli.model import Model, Timing, default_engine
 
 Array = NDArray[Any]
 
@@ -63,10 +63,10 @@ def _name_and_number(text: str) -> tuple[str, int]:
 @click.option("--outputs", type=_NEW_FILE, help="Write the outputs to this .npz file.")
 @click.option(
     "--engine",
-    default="reference",
-    show_default=True,
+    default=default_engine,
+    show_default="onnxruntime if installed, else reference",
     metavar="NAME",
-    help="What runs the nodes other than gather and scatter.",
+    help="What runs the nodes other than gather and scatter: onnxruntime or reference.",
 )
 @click.option(
     "--repeat",

@@ -8,20 +8,27 @@ if find_spec("onnx") is None:
     )
 
 from sowreap.onnx import backend, operators
-from sowreap.onnx._errors import ModelError, RunError
+from sowreap.onnx._convert import convert, custom_ops_library
+from sowreap.onnx._errors import MissingEngineError, ModelError, RunError
 from sowreap.onnx._evaluator import NodeRecord
+from sowreap.onnx._reference_engine import ModelMetadata
+from sowreap.onnx._rewrite import Placement
 from sowreap.onnx._values import NodeArg
 from sowreap.onnx.operators import reference_ops
-from sowreap.onnx.session import InferenceSession, ModelMetadata
+from sowreap.onnx.session import InferenceSession
 
 __all__ = [
     "InferenceSession",
+    "MissingEngineError",
     "ModelError",
     "ModelMetadata",
     "NodeArg",
     "NodeRecord",
+    "Placement",
     "RunError",
     "backend",
+    "convert",
+    "custom_ops_library",
     "operators",
     "reference_ops",
 ]

@@ -11,6 +11,10 @@ class ModelError(SowreapError, ValueError):
     """A model cannot be read, is broken, or needs an operator that the engine lacks."""
 
 
+class MissingEngineError(SowreapError, ImportError):
+    """The package of the chosen engine is not installed."""
+
+
 class RunError(SowreapError, RuntimeError):
     """A node that is none of sowreap's failed while a model ran."""
 

@@ -89,7 +89,7 @@ def _read(path: Path, name: str) -> ModelProto:
             f"{name} cannot be read: {reason}.", argument="model", value=str(path)
         ) from error
     proto = _parse(content, name)
-    for tensor in _tensors(proto):
+    for tensor in all_tensors(proto):
         if tensor.data_location == TensorProto.EXTERNAL:
             _check_location(tensor, path.parent, name)
     try:
@@ -133,7 +133,7 @@ def _parse(content: bytes, name: str) -> ModelProto:
 def _check(proto: ModelProto, name: str) -> None:
     """Run onnx's checker, which takes no model beyond the size of one protobuf message."""
     size = 0
-    for tensor in _tensors(proto):
+    for tensor in all_tensors(proto):
         size += len(tensor.raw_data)
         if tensor.data_location == TensorProto.EXTERNAL:
             raise ModelError(
@@ -176,16 +176,16 @@ def _with_shapes(proto: ModelProto) -> ModelProto:
     return completed
 
 
-def _all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
+def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
     """Yield the nodes of the graph, its subgraphs, and the functions."""
     for body in (proto.graph, *proto.functions):
         yield from walk(body.node)
 
 
-def _tensors(proto: ModelProto) -> Iterator[TensorProto]:
+def all_tensors(proto: ModelProto) -> Iterator[TensorProto]:
     """Yield every initializer and every tensor in an attribute."""
     yield from proto.graph.initializer
-    for node in _all_nodes(proto):
+    for node in all_nodes(proto):
         for graph in subgraphs(node):
             yield from graph.initializer
         for attribute in node.attribute:
@@ -205,7 +205,7 @@ def _standard_form(proto: ModelProto) -> ModelProto:
         for entry in owner.opset_import:
             if entry.domain == LONG_DOMAIN:
                 entry.domain = ""
-    for node in _all_nodes(standard):
+    for node in all_nodes(standard):
         if node.domain == LONG_DOMAIN:
             node.domain = ""
     return standard
@@ -221,7 +221,7 @@ def _with_plain_functions(proto: ModelProto) -> ModelProto:
     plain = ModelProto()
     plain.CopyFrom(proto)
     by_key = {(function.domain, function.name): function for function in plain.functions}
-    for node in _all_nodes(plain):
+    for node in all_nodes(plain):
         if (node.domain, node.op_type) in by_key:
             given = {attribute.name for attribute in node.attribute}
             defaults = by_key[node.domain, node.op_type].attribute_proto

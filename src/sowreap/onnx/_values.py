@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from sowreap._errors import ArgumentError, DtypeError, ShapeError
 from sowreap.onnx._schemas import element_name, element_type
+
+CONSTANT_INITIALIZERS_BEFORE_IR = 4
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,44 @@ def shape(value_type: TypeProto) -> list[int | str | None] | None:
         dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
         for dim in value_type.tensor_type.shape.dim
     ]
+
+
+class Feeds:
+    """What a run of a model has to be given, and may be given."""
+
+    def __init__(self, model: ModelProto) -> None:
+        initializers = {tensor.name for tensor in model.graph.initializer}
+        fixed = model.ir_version < CONSTANT_INITIALIZERS_BEFORE_IR
+        inputs = list(model.graph.input)
+        self.required = [info for info in inputs if info.name not in initializers]
+        self.overridable = [info for info in inputs if info.name in initializers and not fixed]
+        self._types = {info.name: info.type for info in (*self.required, *self.overridable)}
+
+    def checked(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a run in the form that the evaluator takes.
+
+        Raises
+        ------
+        ArgumentError, DtypeError, ShapeError
+            If a name is unknown or missing, or a value does not fit its input.
+        """
+        if not isinstance(input_feed, Mapping):
+            raise DtypeError(
+                f"input_feed is a {type(input_feed).__name__}; wanted is a dict of values by name.",
+                argument="input_feed",
+                value=input_feed,
+            )
+        check_names(list(input_feed), list(self._types), "input")
+        for required in self.required:
+            if required.name not in input_feed:
+                raise ArgumentError(
+                    f"input {required.name!r} is missing; the model wants "
+                    f"{', '.join(repr(each.name) for each in self.required)}.",
+                    argument=required.name,
+                )
+        return {
+            name: checked_feed(name, self._types[name], value) for name, value in input_feed.items()
+        }
 
 
 def checked_feed(name: str, value_type: TypeProto, value: Any) -> Any:

@@ -1,0 +1,24 @@
+// Tensors of strings. The core moves their positions, which are numbers; then the strings follow.
+#pragma once
+
+#include <functional>
+
+#include "sowreap/execute.hpp"
+#include "tensor.hpp"
+
+namespace sowreap::ort {
+
+// A gather of `data` by the indices of the node into `output`.
+using MakeGather = std::function<Call(const View& data, const View& output)>;
+using MakeOutput = std::function<Value*()>;
+
+void gather_text(Table table, const Tensor& data, const Shape& shape, const MakeGather& make_call,
+                 const MakeOutput& make_output);
+// With `append` each update is added at the end of what is there; otherwise it replaces that.
+void scatter_text(Table table, const Tensor& data, const Tensor& updates, bool append,
+                  const MakeGather& make_call, const MakeOutput& make_output);
+void write_text_cache(Table table, const Tensor& past_cache, const Tensor& update,
+                      const View* write_indices, int axis, bool circular,
+                      const MakeOutput& make_output);
+
+}  // namespace sowreap::ort

@@ -1,0 +1,40 @@
+// A tensor of the runtime as a view of the core.
+#pragma once
+
+#include "api.hpp"
+#include "operators.hpp"
+#include "sowreap/array_view.hpp"
+
+namespace sowreap::ort {
+
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Table table, const Value* value, const ElementType& type);
+  Tensor(const Tensor& other) { *this = other; }
+  Tensor& operator=(const Tensor& other);
+
+  const Value* value() const { return value_; }
+  const View& view() const { return view_; }
+  std::int64_t count() const { return count_; }
+
+  // Gives the tensor the shape that Expand would, by strides of 0. Throws Error where the shapes do
+  // not go together.
+  void expand(const char* op, Table table, const Value* shape);
+
+  bool overlaps(const Tensor& other) const;
+
+ private:
+  void set_shape(const Shape& shape, const std::int64_t* strides);
+
+  const Value* value_ = nullptr;
+  View view_;
+  Shape shape_;
+  std::int64_t strides_[max_rank];
+  std::int64_t count_ = 0;  // items in memory
+};
+
+Shape shape_of(const View& view);
+void set_c_order(const Shape& shape, std::int64_t item, std::int64_t* strides);
+
+}  // namespace sowreap::ort

@@ -1,0 +1,232 @@
+"""Models on onnxruntime, with the family's nodes on sowreap's kernels."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import ModelProto, TensorProto
+
+from sowreap import _core
+from sowreap._errors import DtypeError
+from sowreap.onnx._errors import MissingEngineError, ModelError, one_line
+from sowreap.onnx._evaluator import NodeRecord
+from sowreap.onnx._loading import all_tensors
+from sowreap.onnx._ort_values import has_foreign_types, run_with_foreign_types
+from sowreap.onnx._profile import read_profile
+from sowreap.onnx._rewrite import Placement, has_family, name_nodes, rewrite
+from sowreap.onnx._values import Feeds
+
+CPU_PROVIDERS = frozenset({"CPUExecutionProvider", "AzureExecutionProvider"})
+EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
+FIRST_WITH_EXTERNAL_FOLDER = (1, 22)
+COPIED_OPTIONS = (
+    "execution_mode",
+    "graph_optimization_level",
+    "inter_op_num_threads",
+    "intra_op_num_threads",
+    "log_severity_level",
+)
+MOST_BYTES = 2**31 - 1  # of one protobuf message
+
+Source = str | os.PathLike[str] | bytes | ModelProto
+
+# Options that the library is registered with: registering twice fails. They hash by identity.
+_registered: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def import_onnxruntime() -> Any:
+    """Return the package onnxruntime.
+
+    Raises
+    ------
+    MissingEngineError
+        If it is not installed.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingEngineError(
+            "engine='onnxruntime' needs the package onnxruntime "
+            f'({one_line(error)}); run: pip install "sowreap[ort]", or pass engine="reference".',
+            argument="engine",
+            value="onnxruntime",
+        ) from error
+    return onnxruntime
+
+
+class OnnxruntimeEngine:
+    """What :class:`sowreap.onnx.InferenceSession` documents, with ``engine="onnxruntime"``."""
+
+    def __init__(
+        self,
+        model: Source,
+        sess_options: Any,
+        providers: Sequence[Any] | None,
+        keywords: Mapping[str, Any],
+    ) -> None:
+        self._ort = import_onnxruntime()
+        options = self._ort.SessionOptions() if sess_options is None else sess_options
+        self._source = model
+        self._arguments: dict[str, Any] = {"providers": providers, **keywords}
+        self._feeds: Feeds | None = None
+        self.session, self._placements = self._open(options)
+        self._is_foreign = has_foreign_types(self.session)
+
+    def placement(self) -> list[Placement]:
+        """Return where each node of the family runs."""
+        return list(self._placements)
+
+    def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> list[Any]:
+        """Run the model."""
+        try:
+            return self._run(self.session, output_names, input_feed, run_options)
+        except Exception:
+            if self._feeds is not None:
+                self._feeds.checked(input_feed)  # names the input that does not fit
+            raise
+
+    def _run(
+        self, session: Any, output_names: Any, input_feed: Any, run_options: Any = None
+    ) -> list[Any]:
+        if self._is_foreign and self._feeds is not None:
+            return run_with_foreign_types(
+                self._ort, session, self._feeds, output_names, input_feed, run_options
+            )
+        results: list[Any] = session.run(output_names, input_feed, run_options)
+        return results
+
+    def run_profiled(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], repeat: int = 1
+    ) -> tuple[list[Any], list[NodeRecord]]:
+        """Run the model in a session of its own, which writes a profile."""
+        with tempfile.TemporaryDirectory() as folder:
+            options = self._ort.SessionOptions()
+            given = self.session.get_session_options()
+            for name in COPIED_OPTIONS:
+                setattr(options, name, getattr(given, name))
+            options.enable_profiling = True
+            options.profile_file_prefix = os.path.join(folder, "profile")
+            session, _ = self._open(options, name_all=True)
+            for _ in range(repeat + 1):  # the first one warms up
+                outputs = self._run(session, output_names, input_feed)
+            records = read_profile(Path(session.end_profiling()), repeat)
+            del session
+        return outputs, records
+
+    def _open(self, options: Any, name_all: bool = False) -> tuple[Any, list[Placement]]:
+        model, placements, folder = self._prepared(options.intra_op_num_threads, name_all)
+        if placements and options not in _registered:
+            options.register_custom_ops_library(_core.__file__)
+            _registered.add(options)
+        with _external_folder(options, folder):
+            return self._ort.InferenceSession(model, options, **self._arguments), placements
+
+    def _prepared(self, threads: int, name_all: bool) -> tuple[str | bytes, list[Placement], str]:
+        """Return the model for onnxruntime, placements, and the folder of its external data."""
+        source = self._source
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+        proto = read_model(source)
+        if proto is not None:
+            self._feeds = Feeds(_without_tensors(proto))
+        if proto is None or not (has_family(proto) or name_all) or not self._on_cpu():
+            return _unchanged(source), [], ""
+        folder = ""
+        if path is not None and is_external(proto):
+            folder = str(Path(path).resolve().parent)
+            if self._version() < FIRST_WITH_EXTERNAL_FOLDER:
+                onnx.load_external_data_for_model(proto, folder)
+                folder = ""
+        if name_all:
+            name_nodes(proto)
+        placements = rewrite(proto, threads)
+        return _serialized(proto), placements, folder
+
+    def _version(self) -> tuple[int, ...]:
+        return tuple(int(part) for part in self._ort.__version__.split(".")[:2])
+
+    def _on_cpu(self) -> bool:
+        names = [
+            entry[0] if isinstance(entry, tuple) else entry
+            for entry in self._arguments["providers"] or ()
+        ]
+        return all(name in CPU_PROVIDERS for name in names)
+
+
+def read_model(source: Source) -> ModelProto | None:
+    """Return a model of our own, None for what onnxruntime shall refuse or knows better."""
+    if isinstance(source, ModelProto):
+        copy = ModelProto()
+        copy.CopyFrom(source)
+        return copy
+    if isinstance(source, str | os.PathLike):
+        try:
+            content = Path(source).read_bytes()
+        except (OSError, ValueError):
+            return None
+    elif isinstance(source, bytes | bytearray | memoryview):
+        content = bytes(source)
+    else:
+        raise DtypeError(
+            f"model is a {type(source).__name__}; it must be a path, bytes or an onnx.ModelProto.",
+            argument="model",
+            value=source,
+        )
+    try:
+        return onnx.load_model_from_string(content)
+    except Exception:  # protobuf's class of error is not public
+        return None
+
+
+def _unchanged(source: Source) -> str | bytes:
+    if isinstance(source, ModelProto):
+        return _serialized(source)
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else bytes(source)
+
+
+def _without_tensors(proto: ModelProto) -> ModelProto:
+    """Return what a model tells of its inputs."""
+    light = ModelProto(ir_version=proto.ir_version)
+    light.graph.input.extend(proto.graph.input)
+    light.graph.initializer.extend(TensorProto(name=each.name) for each in proto.graph.initializer)
+    return light
+
+
+def is_external(proto: ModelProto) -> bool:
+    """Return whether a tensor of the model lies in a file of its own."""
+    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in all_tensors(proto))
+
+
+def _serialized(proto: ModelProto) -> bytes:
+    try:
+        content: bytes = proto.SerializeToString()
+    except Exception as error:
+        raise ModelError(
+            f"model is larger than the {MOST_BYTES} bytes of a protobuf message: save it with its "
+            "tensors as external data, and give the path.",
+            argument="model",
+        ) from error
+    return content
+
+
+@contextmanager
+def _external_folder(options: Any, folder: str) -> Iterator[None]:
+    """Tell a session that is made of bytes where external data lies, and only that session."""
+    if not folder:
+        yield
+        return
+    try:
+        before = options.get_session_config_entry(EXTERNAL_FOLDER)
+    except Exception:  # there is none
+        before = ""
+    options.add_session_config_entry(EXTERNAL_FOLDER, folder)
+    try:
+        yield
+    finally:
+        options.add_session_config_entry(EXTERNAL_FOLDER, before)

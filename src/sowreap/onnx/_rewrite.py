@@ -1,0 +1,433 @@
+"""Models for onnxruntime with the family's nodes moved to the domain of sowreap's kernels.
+
+A moved node keeps its operator, inputs and attributes. What it gains is read by
+``bindings/onnxruntime``: an input ``indices_shape`` in place of an ``Expand`` in front of its
+indices, and the attributes `visible` (its output may be memory of the user) and `threads`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx.defs
+import onnx.inliner
+import onnx.shape_inference
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from sowreap._errors import ArgumentError
+from sowreap.onnx._errors import node_name, note_node
+from sowreap.onnx._loading import LONG_DOMAIN, subgraphs, walk
+from sowreap.onnx._schemas import SCHEMAS, Schema, element_name, find_schema, node_value
+from sowreap.onnx._values import CONSTANT_INITIALIZERS_BEFORE_IR
+
+DOMAIN = "sowreap"
+DOMAIN_VERSION = 1
+STANDARD_DOMAINS = ("", LONG_DOMAIN)
+FAMILY = frozenset(schema.op_type for schema in SCHEMAS)
+GATHERS = frozenset({"Gather", "GatherElements", "GatherND"})
+
+# Operators that make sizes of sizes.
+SIZE_SOURCES = frozenset({"Shape", "Size"})
+SIZE_OPERATORS = frozenset(
+    {"Add", "Cast", "Concat", "Div", "Gather", "GatherElements", "GatherND", "Identity", "Max"}
+    | {"Min", "Mod", "Mul", "ReduceProd", "Slice", "Squeeze", "Sub", "Unsqueeze"}
+)
+LARGE = 1024  # bytes of a tensor
+PACKED = frozenset({"int4", "uint4", "float4e2m1"})
+REDUCTIONS_OF_TEXT = ("none", "add")
+
+# The rules by which a node stays on onnxruntime.
+STAYS_SIZES = (
+    "its data are sizes of tensors: onnxruntime folds and fuses what is computed with those"
+)
+STAYS_CONSTANT = "all of its inputs are constant: onnxruntime computes it once, at loading"
+STAYS_PACKED = "items of {type} are packed two to a byte, which the kernels do not read"
+STAYS_TYPE = "{schema} does not allow {type}: onnxruntime refuses it"
+STAYS_REDUCTION = "reduction {reduction!r} is not defined for {type}: onnxruntime refuses it"
+STAYS_NEWER = "the model imports opset {opset}, in which the operator has a newer version"
+MOVES = "kernels of sowreap"
+MOVES_FOLDED = "kernels of sowreap; its expanded indices are never built"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a node of the family runs.
+
+    Attributes
+    ----------
+    name : str
+        The node; one without a name has that of its first output.
+    op_type : str
+        Its operator.
+    graph : str
+        What it belongs to: ``"main"``, a branch or body of a node, or a function.
+    runs_on : str
+        ``"sowreap"`` or ``"onnxruntime"``.
+    reason : str
+        Why.
+    """
+
+    name: str
+    op_type: str
+    graph: str
+    runs_on: str
+    reason: str
+
+
+@dataclass
+class _Scope:
+    """What is known of the values that the nodes of a graph can see."""
+
+    title: str
+    opset: int
+    types: dict[str, int] = field(default_factory=dict)
+    sizes: set[str] = field(default_factory=set)
+    constants: set[str] = field(default_factory=set)
+
+    def inner(self, title: str) -> _Scope:
+        return _Scope(title, self.opset, dict(self.types), set(self.sizes), set(self.constants))
+
+
+def has_family(model: ModelProto) -> bool:
+    """Return whether a node of the family occurs anywhere in the model."""
+    bodies = (model.graph, *model.functions)
+    return any(_is_family(node) for body in bodies for node in walk(body.node))
+
+
+def rewrite(model: ModelProto, threads: int = 0) -> list[Placement]:
+    """Move the family's nodes of a model to the domain ``sowreap``, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        The model, which is changed. External data stays outside.
+    threads : int, optional
+        Size of the pool that will run the model; 0 where it is not known.
+
+    Returns
+    -------
+    list of Placement
+        One for each node of the family.
+
+    Raises
+    ------
+    ArgumentError
+        If a node breaks the schema of its version.
+    """
+    _inline_functions(model)
+    return _Rewriter(model, threads).run()
+
+
+def name_nodes(model: ModelProto) -> None:
+    """Give nodes without a name that of their first output, as sowreap calls them everywhere."""
+    for body in (model.graph, *model.functions):
+        for node in walk(body.node):
+            node.name = node_name(node)
+
+
+class _Rewriter:
+    def __init__(self, model: ModelProto, threads: int) -> None:
+        self.model = model
+        self.threads = threads
+        self.placements: list[Placement] = []
+        bodies = (model.graph, *model.functions)
+        self.names = {node.name for body in bodies for node in walk(body.node)}
+
+    def run(self) -> list[Placement]:
+        model = self.model
+        inferred = _inferred(model)
+        moved = self._graph(model.graph, inferred, _Scope("main", _opset(model)))
+        _tell_types(model, inferred)
+        for function in model.functions:
+            title = f"function {function.name}"
+            if self._nodes(function, None, list(function.output), _Scope(title, _opset(function))):
+                _import_domain(function)
+                moved = True
+        if moved:
+            _import_domain(model)
+        return self.placements
+
+    def _graph(self, graph: GraphProto, inferred: GraphProto | None, scope: _Scope) -> bool:
+        """Rewrite a graph; return whether a node of it moved."""
+        overridable = {info.name for info in graph.input}
+        if self.model.ir_version < CONSTANT_INITIALIZERS_BEFORE_IR:
+            overridable = set()
+        for tensor in graph.initializer:
+            scope.types[tensor.name] = tensor.data_type
+            if tensor.name not in overridable:
+                scope.constants.add(tensor.name)
+        known = graph if inferred is None else inferred
+        for info in (*known.input, *known.value_info, *known.output):
+            if info.type.HasField("tensor_type"):
+                scope.types[info.name] = info.type.tensor_type.elem_type
+        return self._nodes(graph, inferred, [info.name for info in graph.output], scope)
+
+    def _nodes(
+        self,
+        body: GraphProto | FunctionProto,
+        inferred: GraphProto | None,
+        outputs: list[str],
+        scope: _Scope,
+    ) -> bool:
+        uses = Counter(outputs)
+        for node in walk(body.node):
+            uses.update(node.input)
+            for graph in subgraphs(node):
+                uses.update(info.name for info in graph.output)
+        expands = {node.output[0]: node for node in body.node if _is_standard(node, "Expand")}
+        moved = False
+        folded: set[str] = set()
+        for position, node in enumerate(body.node):
+            twin = None if inferred is None else inferred.node[position]
+            moved |= self._inner_graphs(node, twin, scope)
+            if _is_family(node):
+                expand = self._place(node, node.output[0] in outputs, expands, scope)
+                moved |= node.domain == DOMAIN
+                if expand is not None:
+                    uses[expand.output[0]] -= 1
+                    folded.add(expand.output[0])
+            _note_outputs(node, scope)
+        for position in reversed(range(len(body.node))):
+            node = body.node[position]
+            if node.op_type == "Expand" and node.output[0] in folded and not uses[node.output[0]]:
+                del body.node[position]
+        return moved
+
+    def _place(
+        self, node: NodeProto, is_output: bool, expands: dict[str, NodeProto], scope: _Scope
+    ) -> NodeProto | None:
+        """Move a node, or let it stay; return the Expand that it made superfluous to it."""
+        name, expand = node_name(node), None
+        reason = self._reason_to_stay(node, scope)
+        if reason is None:
+            if node.op_type != "TensorScatter" and node.domain != DOMAIN:
+                expand = expands.get(node.input[1])
+            self._move(node, is_output, expand)
+        runs_on = DOMAIN if reason is None else "onnxruntime"
+        reason = reason or (MOVES if expand is None else MOVES_FOLDED)
+        self.placements.append(Placement(name, node.op_type, scope.title, runs_on, reason))
+        return expand
+
+    def _inner_graphs(self, node: NodeProto, twin: NodeProto | None, scope: _Scope) -> bool:
+        moved = False
+        twins = iter([] if twin is None else list(subgraphs(twin)))
+        for title, graph in _titled_subgraphs(node):
+            inner = scope.inner(f"{title} of {node_name(node)!r} in {scope.title}")
+            moved |= self._graph(graph, next(twins, None), inner)
+        return moved
+
+    def _reason_to_stay(self, node: NodeProto, scope: _Scope) -> str | None:
+        """Return by which rule a node stays on onnxruntime, None for one that moves."""
+        if node.domain == DOMAIN:
+            return None
+        schema = _checked_schema(node, scope.opset)
+        if _is_newer(schema, scope.opset):
+            return STAYS_NEWER.format(opset=scope.opset)
+        number = scope.types.get(node.input[0], TensorProto.UNDEFINED)
+        data_type = element_name(number) if number else None
+        if data_type in PACKED:
+            return STAYS_PACKED.format(type=data_type)
+        if data_type is not None and data_type not in schema.data_types:
+            return STAYS_TYPE.format(schema=schema, type=data_type)
+        reduction = _attribute(node, "reduction", "none")
+        if data_type == "string" and reduction not in REDUCTIONS_OF_TEXT:
+            return STAYS_REDUCTION.format(reduction=reduction, type=data_type)
+        if node.op_type not in GATHERS or data_type in (None, "string"):
+            return None
+        if node.input[0] in scope.sizes:
+            return STAYS_SIZES
+        if all(name in scope.constants for name in node.input):
+            return STAYS_CONSTANT
+        return None
+
+    def _move(self, node: NodeProto, is_output: bool, expand: NodeProto | None) -> None:
+        node.domain = DOMAIN
+        if not node.name and node.output[0] not in self.names:
+            node.name = node.output[0]
+            self.names.add(node.name)
+        while node.input and not node.input[-1]:
+            node.input.pop()
+        if expand is not None:
+            node.input[1] = expand.input[0]
+            node.input.append(expand.input[1])
+        for name, value in (("visible", int(is_output)), ("threads", self.threads)):
+            if value and not any(attribute.name == name for attribute in node.attribute):
+                node.attribute.append(onnx.helper.make_attribute(name, value))
+
+
+def _is_standard(node: NodeProto, op_type: str) -> bool:
+    return node.op_type == op_type and node.domain in STANDARD_DOMAINS
+
+
+def _is_family(node: NodeProto) -> bool:
+    return node.op_type in FAMILY and node.domain in (*STANDARD_DOMAINS, DOMAIN)
+
+
+def _titled_subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    titles = [
+        attribute.name
+        for attribute in node.attribute
+        for _ in ([attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs)
+    ]
+    return zip(titles, subgraphs(node), strict=True)
+
+
+def _checked_schema(node: NodeProto, opset: int) -> Schema:
+    """Return the version of the node, once its inputs and attributes are checked against it."""
+    try:
+        schema = find_schema(node.op_type, opset)
+        for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                schema.attribute(attribute.name)
+            else:
+                schema.check_value(attribute.name, node_value(attribute))
+        for position, name in enumerate(schema.mandatory):
+            if position >= len(node.input) or not node.input[position]:
+                raise ArgumentError(
+                    f"{schema}: input {name!r} is missing; the inputs are "
+                    f"{', '.join(schema.inputs)}.",
+                    operator=node.op_type,
+                    argument=name,
+                )
+    except ArgumentError as error:
+        note_node(error, node)
+        raise
+    return schema
+
+
+def _is_newer(schema: Schema, opset: int) -> bool:
+    """Return whether ONNX has a version at `opset` that is not in our table."""
+    try:
+        known = onnx.defs.get_schema(schema.op_type, max_inclusive_version=opset)
+    except onnx.defs.SchemaError:
+        return False
+    return bool(known.since_version > schema.since_version)
+
+
+def _attribute(node: NodeProto, name: str, default: Any) -> Any:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return node_value(attribute)
+    return default
+
+
+def _note_outputs(node: NodeProto, scope: _Scope) -> None:
+    """Note which outputs of a node are sizes or constant."""
+    if node.domain not in STANDARD_DOMAINS:
+        return
+    if node.op_type == "Constant":
+        scope.constants.update(node.output)
+    elif node.op_type in SIZE_SOURCES:
+        scope.sizes.update(node.output)
+    elif node.op_type in SIZE_OPERATORS:
+        given = [name for name in node.input if name]
+        if all(name in scope.sizes or name in scope.constants for name in given) and any(
+            name in scope.sizes for name in given
+        ):
+            scope.sizes.update(node.output)
+
+
+def _opset(owner: ModelProto | FunctionProto) -> int:
+    versions = [each.version for each in owner.opset_import if each.domain in STANDARD_DOMAINS]
+    return max(versions, default=1)
+
+
+def _import_domain(owner: ModelProto | FunctionProto) -> None:
+    if not any(entry.domain == DOMAIN for entry in owner.opset_import):
+        owner.opset_import.append(onnx.helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
+
+
+def _inline_functions(model: ModelProto) -> None:
+    """Put the bodies of functions with nodes of the family in the place of their calls.
+
+    Onnxruntime does so too, but first infers types through a function's body, where it knows the
+    operators of the standard alone.
+    """
+    imports = {entry.domain: entry.version for entry in model.opset_import}
+    fitting = [  # others cannot be put among nodes of the model's opsets
+        function
+        for function in model.functions
+        if all(
+            imports.setdefault(entry.domain, entry.version) == entry.version
+            for entry in function.opset_import
+        )
+    ]
+    concerned = {
+        (function.domain, function.name)
+        for function in fitting
+        if any(_is_family(node) for node in walk(function.node))
+    }
+    if not concerned:
+        return
+    while (
+        callers := {
+            (function.domain, function.name)
+            for function in model.functions
+            if any((node.domain, node.op_type) in concerned for node in walk(function.node))
+        }
+        - concerned
+    ):
+        concerned |= callers
+    held = {}
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) > LARGE:
+            held[tensor.name] = tensor.raw_data
+            tensor.ClearField("raw_data")
+    try:
+        model.CopyFrom(onnx.inliner.inline_selected_functions(model, sorted(concerned)))
+    finally:
+        for tensor in model.graph.initializer:
+            if tensor.name in held:
+                tensor.raw_data = held[tensor.name]
+
+
+def _tell_types(model: ModelProto, inferred: GraphProto | None) -> None:
+    """Tell the types of what functions return, for those that could not be inlined."""
+    if inferred is None or not model.functions:
+        return
+    known = {info.name for info in (*model.graph.value_info, *model.graph.output)}
+    called = {(function.domain, function.name) for function in model.functions}
+    results = {
+        name
+        for node in model.graph.node
+        if (node.domain, node.op_type) in called
+        for name in node.output
+    }
+    for info in inferred.value_info:
+        if info.name in results - known:
+            model.graph.value_info.append(info)
+
+
+def _inferred(model: ModelProto) -> GraphProto | None:
+    """Return the graph with the types that ONNX can infer, None for a model that breaks its rules.
+
+    Types do not depend on the contents of large tensors, so those are taken out meanwhile.
+    """
+    held = []
+    for tensor in _large_tensors(model):
+        held.append((tensor, tensor.raw_data))
+        tensor.ClearField("raw_data")
+    try:
+        return onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # what broken models can make it raise has no common class
+        return None
+    finally:
+        for tensor, content in held:
+            tensor.raw_data = content
+
+
+def _large_tensors(model: ModelProto) -> Iterator[TensorProto]:
+    def of(tensors: Sequence[TensorProto]) -> Iterator[TensorProto]:
+        return (tensor for tensor in tensors if len(tensor.raw_data) > LARGE)
+
+    yield from of(model.graph.initializer)
+    for body in (model.graph, *model.functions):
+        for node in walk(body.node):
+            for graph in subgraphs(node):
+                yield from of(graph.initializer)
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.TENSOR:
+                    yield from of([attribute.t])

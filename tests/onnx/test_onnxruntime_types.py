@@ -1,0 +1,186 @@
+"""Every type, version and reduction on onnxruntime, against the reference engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+import pytest
+from family import reference_session
+from numpy.testing import assert_array_equal
+from onnx import NodeProto, TensorProto, helper
+from onnx.parser import parse_model
+
+import sowreap
+from sowreap.onnx import InferenceSession
+from sowreap.onnx._rewrite import rewrite
+from sowreap.onnx._schemas import SCHEMAS, Schema, find_schema, versions
+
+ort = pytest.importorskip("onnxruntime", reason="the engine is optional")
+
+# Types that onnxruntime cannot hold, and those whose items it packs.
+ABSENT = {"complex64", "complex128", "float8e8m0"}
+PACKED = {"int4", "uint4", "float4e2m1"}
+NEWEST_OPSET = 24 if tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 24) else 21
+RNG = np.random.default_rng(9)
+
+FEEDS = {
+    "Gather": {"data": (4, 3), "indices": [3, -4, 3]},
+    "GatherElements": {"data": (4, 3), "indices": [[1, 0, -1], [0, 3, 3]]},
+    "GatherND": {"data": (4, 3), "indices": [[3, 0], [-1, -1]]},
+    "Scatter": {"data": (4, 3), "indices": [[1, 0, -1], [0, 3, 2]], "updates": (2, 3)},
+    "ScatterElements": {"data": (4, 3), "indices": [[1, 0, -1], [1, 0, 2]], "updates": (2, 3)},
+    "ScatterND": {"data": (4, 3), "indices": [[3], [-3], [3]], "updates": (3, 3)},
+    "TensorScatter": {"past_cache": (2, 4, 3), "update": (2, 2, 3), "write_indices": [0, 2]},
+}
+
+
+def feeds_of(schema: Schema) -> dict[str, np.ndarray]:
+    """Return indices, and as numbers and as texts what every type but bool holds exactly."""
+    feeds = {}
+    for name, recipe in FEEDS[schema.op_type].items():
+        if isinstance(recipe, list):
+            feeds[name] = np.array(recipe, np.int64)
+        else:
+            feeds[name] = (2 ** RNG.integers(0, 3, recipe)).astype(np.float32)
+            feeds[f"{name}_text"] = feeds[name].astype("U3").astype(object)
+    return feeds
+
+
+def last_opset(schema: Schema) -> int:
+    """Return the newest opset at which a version applies; older ones cannot cast to every type."""
+    later = [
+        each.since_version
+        for each in versions(schema.op_type)
+        if each.since_version > schema.since_version
+    ]
+    return min(later, default=NEWEST_OPSET + 1) - 1
+
+
+def branch(schema: Schema, data: str, index: str, **attributes: str) -> Iterator[NodeProto]:
+    """Yield a node between casts from and to what NumPy can feed."""
+    tag = "_".join((data, index, *attributes.values()))
+    inputs = []
+    for name in schema.inputs:
+        element = index if name == schema.index_input else data
+        if element == "string":
+            inputs.append(f"{name}_text")
+            continue
+        inputs.append(f"{name}_{tag}")
+        number = TensorProto.DataType.Value(element.upper())
+        yield helper.make_node("Cast", [name], [inputs[-1]], to=number)
+    yield helper.make_node(schema.op_type, inputs, [f"raw_{tag}"], f"node_{tag}", **attributes)
+    if data == "string":
+        yield helper.make_node("Identity", [f"raw_{tag}"], [f"out_{tag}"])
+    else:
+        yield helper.make_node("Cast", [f"raw_{tag}"], [f"out_{tag}"], to=TensorProto.FLOAT)
+
+
+def model_of(
+    schema: Schema, nodes: list[NodeProto], feeds: dict[str, np.ndarray]
+) -> onnx.ModelProto:
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+        )
+        for name, value in feeds.items()
+    ]
+    outputs = [
+        helper.make_tensor_value_info(
+            node.output[0],
+            TensorProto.STRING if node.op_type == "Identity" else TensorProto.FLOAT,
+            None,
+        )
+        for node in nodes
+        if node.output[0].startswith("out_")
+    ]
+    graph = helper.make_graph(nodes, "types", inputs, outputs)
+    imports = [helper.make_opsetid("", last_opset(schema))]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def agrees(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> InferenceSession:
+    session = InferenceSession(model)
+    found = session.run(None, feeds)
+    expected = reference_session(model).run(None, feeds)
+    for info, a, b in zip(model.graph.output, found, expected, strict=True):
+        assert_array_equal(a, b, err_msg=info.name, strict=True)
+    return session
+
+
+def carried(schema: Schema) -> list[str]:
+    return sorted(schema.data_types - ABSENT - PACKED)
+
+
+CURRENT = [
+    schema for schema in SCHEMAS if not schema.deprecated and schema.since_version <= NEWEST_OPSET
+]
+
+
+@pytest.mark.parametrize("schema", CURRENT, ids=str)
+def test_every_type_of_every_version_runs_on_sowreap(schema: Schema):
+    feeds = feeds_of(schema)
+    nodes = [
+        node
+        for data in carried(schema)
+        for index in sorted(schema.index_types)
+        for node in branch(schema, data, index)
+    ]
+    session = agrees(model_of(schema, nodes, feeds), feeds)
+    assert len(session.placement()) == len(carried(schema)) * len(schema.index_types)
+    assert {node.runs_on for node in session.placement()} == {"sowreap"}
+
+
+REDUCING = [schema for schema in CURRENT if any(a.name == "reduction" for a in schema.attributes)]
+
+
+@pytest.mark.parametrize("schema", REDUCING, ids=str)
+def test_every_reduction_of_every_type(schema: Schema):
+    feeds = feeds_of(schema)
+    nodes = [
+        node
+        for data in carried(schema)
+        for reduction in schema.attribute("reduction").allowed
+        if data != "string" or reduction in ("none", "add")
+        for node in branch(schema, data, "int64", reduction=reduction)
+    ]
+    session = agrees(model_of(schema, nodes, feeds), feeds)
+    assert {node.runs_on for node in session.placement()} == {"sowreap"}
+
+
+@pytest.mark.parametrize("data", sorted(PACKED & {"int4", "uint4"}))
+def test_packed_types_stay_on_onnxruntime(data: str):
+    schema = find_schema("TensorScatter")
+    feeds = feeds_of(schema)
+    model = model_of(schema, list(branch(schema, data, "int64")), feeds)
+    model.opset_import[0].version = schema.since_version
+    (placement,) = rewrite(model)
+    assert placement.runs_on == "onnxruntime"
+    assert "packed two to a byte" in placement.reason
+
+
+@pytest.mark.skipif(
+    not hasattr(ort.OrtValue, "ortvalue_from_numpy_with_onnx_type"),
+    reason="this onnxruntime takes no tensor of a type that NumPy lacks",
+)
+@pytest.mark.parametrize("name", ["bfloat16", "float8e4m3fn", "float8e5m2"])
+def test_arrays_of_types_that_numpy_lacks(name: str):
+    operator = "Gather (x, i)" if name == "bfloat16" else "Identity (x)"
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> main
+        ({name}[n, 2] x, int64[m] i) => ({name}[m, 2] y, int64[m] j, float[m, 2] z)
+        {{ y = {operator}  j = Identity (i)  z = Cast <to = 1> (x) }}"""
+    )
+    dtype = helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(name.upper()))
+    x = np.arange(8).reshape(2, 4).T.astype(dtype)  # not in C order
+    feeds = {"x": x, "i": np.arange(4)}
+    session = InferenceSession(model)
+    y, j, z = session.run(None, feeds)
+    assert_array_equal(y, x, strict=True)
+    assert_array_equal(z, x.astype(np.float32), strict=True)
+    assert_array_equal(session.run(["z"], feeds)[0], z, strict=True)
+    assert_array_equal(j, np.arange(4), strict=True)
+    assert session.run(["y"], feeds | {"x": x[:0], "i": feeds["i"][:0]})[0].shape == (0, 2)
+    with pytest.raises(sowreap.DtypeError, match="'x' has dtype float16"):
+        session.run(None, feeds | {"x": x.astype(np.float16)})
