@@ -8,6 +8,7 @@ if find_spec("onnx") is None:
     )
 
 from sowreap.onnx import backend, operators
+from sowreap.onnx._check import Finding, Severity, check
 from sowreap.onnx._errors import ModelError, RunError
 from sowreap.onnx._evaluator import NodeRecord
 from sowreap.onnx._values import NodeArg
@@ -15,13 +16,16 @@ from sowreap.onnx.operators import reference_ops
 from sowreap.onnx.session import InferenceSession, ModelMetadata
 
 __all__ = [
+    "Finding",
     "InferenceSession",
     "ModelError",
     "ModelMetadata",
     "NodeArg",
     "NodeRecord",
     "RunError",
+    "Severity",
     "backend",
+    "check",
     "operators",
     "reference_ops",
 ]

@@ -1,0 +1,180 @@
+"""The family nodes of a model, with what is known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import onnx.shape_inference
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
+
+from sowreap.onnx import _values
+from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value, known_dtype
+from sowreap.onnx._errors import node_name
+from sowreap.onnx._loading import subgraphs
+
+OVERRIDABLE_SINCE_IR = 4
+_MAX_CALLS = 64  # of functions in each other; a function that calls itself is no valid model
+
+Key = tuple[str, str]
+Known = Mapping[str, Value]
+
+
+def static_sites(model: ModelProto) -> Iterator[Site]:
+    """Yield the family nodes of the graph, of subgraphs at any depth, and of each function call."""
+    functions = {(each.domain, each.name): each for each in model.functions}
+    yield from _Walk(_inferred(model), functions, ()).sites()
+
+
+def _inferred(model: ModelProto) -> ModelProto:
+    """Return the model with the shapes and types that onnx infers, itself where it cannot."""
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except Exception:  # of many kinds: broken shapes, types without rules, more than 2 GB
+        return model
+
+
+class _Walk:
+    """The nodes of one graph with its subgraphs; a called function is another."""
+
+    def __init__(
+        self, model: ModelProto, functions: Mapping[Key, FunctionProto], path: tuple[str, ...]
+    ) -> None:
+        self.model = model
+        self.functions = functions
+        self.path = path
+        self.opset = _opset(model)
+        self.has_overridable = model.ir_version >= OVERRIDABLE_SINCE_IR
+
+    def sites(self) -> Iterator[Site]:
+        yield from self.walk(self.model.graph, {}, self.path)
+
+    def walk(self, graph: GraphProto, outer: Known, path: tuple[str, ...]) -> Iterator[Site]:
+        known = {**outer, **self.declared(graph)}
+        for node in graph.node:
+            if node.domain == "" and node.op_type in FAMILY:
+                values = tuple(known.get(name, UNKNOWN) for name in node.input)
+                yield Site(node, self.opset, path, values)
+            inside = (*path, node_name(node))
+            for body in subgraphs(node):
+                yield from self.walk(body, known, inside)
+            if (node.domain, node.op_type) in self.functions and len(inside) < _MAX_CALLS:
+                yield from self.called(node, known, inside)
+
+    def declared(self, graph: GraphProto) -> dict[str, Value]:
+        """Return what the graph says of its values; an input's default is no constant."""
+        known = {
+            info.name: _described(info.type)
+            for info in (*graph.value_info, *graph.output, *graph.input)
+        }
+        fed = {info.name for info in graph.input} if self.has_overridable else set()
+        for tensor in graph.initializer:
+            value = Value.of_tensor(tensor)
+            known[tensor.name] = Value(value.dtype, value.shape) if tensor.name in fed else value
+        for node in graph.node:
+            if node.op_type == "Constant" and node.domain == "" and node.output:
+                known[node.output[0]] = _constant(node)
+        return known
+
+    def called(self, call: NodeProto, known: Known, path: tuple[str, ...]) -> Iterator[Site]:
+        """Yield the family nodes of a function, as this call sees them."""
+        function = self.functions[call.domain, call.op_type]
+        values = {
+            name: known.get(given, UNKNOWN)
+            for name, given in zip(function.input, call.input, strict=False)
+        }
+        body = _inferred(_as_model(function, call, values, self.model))
+        yield from _Walk(body, self.functions, path).sites()
+
+
+def _opset(model: ModelProto) -> int:
+    return next((e.version for e in model.opset_import if e.domain == ""), 1)
+
+
+def _described(value_type: TypeProto) -> Value:
+    shape = _values.shape(value_type)
+    number = value_type.tensor_type.elem_type
+    return Value(known_dtype(number) if number else None, None if shape is None else tuple(shape))
+
+
+def _constant(node: NodeProto) -> Value:
+    for attribute in node.attribute:
+        value = helper.get_attribute_value(attribute)
+        if attribute.name == "value":
+            return Value.of_tensor(value)
+        if attribute.name in ("value_int", "value_ints"):
+            return Value.of_array(np.asarray(value, np.int64))
+        if attribute.name in ("value_float", "value_floats"):
+            return Value.of_array(np.asarray(value, np.float32))
+    return UNKNOWN
+
+
+def _as_model(
+    function: FunctionProto, call: NodeProto, values: Known, caller: ModelProto
+) -> ModelProto:
+    """Return a model whose graph is the body of a function, with what a call gives to it."""
+    graph = GraphProto(name=function.name)
+    for name, value in values.items():
+        if value.content is not None:
+            graph.initializer.append(_named_tensor(name, value.content))
+        else:
+            graph.input.append(_info(name, value))
+    given = {each.name: each for each in (*function.attribute_proto, *call.attribute)}
+    for node in function.node:
+        graph.node.append(_with_attributes(node, given))
+    model = ModelProto(ir_version=caller.ir_version, graph=graph)
+    model.opset_import.extend(function.opset_import)
+    model.functions.extend(caller.functions)
+    return model
+
+
+def _named_tensor(name: str, content: TensorProto | Array) -> TensorProto:
+    if not isinstance(content, TensorProto):
+        return numpy_helper.from_array(content, name)
+    tensor = TensorProto()
+    tensor.CopyFrom(content)
+    tensor.name = name
+    return tensor
+
+
+def _info(name: str, value: Value) -> ValueInfoProto:
+    info = ValueInfoProto(name=name)
+    if value.dtype is not None:
+        number = helper.np_dtype_to_tensor_dtype(value.dtype)
+        info.type.CopyFrom(helper.make_tensor_type_proto(number, value.shape))
+    return info
+
+
+def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    """Return a node of a function with the attributes of the call in their places."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    kept: list[AttributeProto] = []
+    for attribute in copy.attribute:
+        if attribute.ref_attr_name:
+            if attribute.ref_attr_name in given:
+                value = AttributeProto()
+                value.CopyFrom(given[attribute.ref_attr_name])
+                value.name = attribute.name
+                kept.append(value)
+            continue
+        if attribute.type == AttributeProto.GRAPH:
+            nodes = [_with_attributes(inner, given) for inner in attribute.g.node]
+            del attribute.g.node[:]
+            attribute.g.node.extend(nodes)
+        kept.append(attribute)
+    kept = [AttributeProto.FromString(each.SerializeToString()) for each in kept]
+    del copy.attribute[:]
+    copy.attribute.extend(kept)
+    return copy
