@@ -39,10 +39,10 @@ STATEMENTS = {
         ort_scatter_withdrawn="refuses to load a model with Scatter from opset 11 on.",
         ort_index_range="stops at an index out of range with an error that names it.",
         ort_repeated_none="lets any of several updates of a place win in ScatterND, with two "
-        "threads or more.",
+        "threads or more and enough updates for both.",
         ort_repeated_elements="lets the last of several updates of a place win in ScatterElements.",
         ort_lost_updates="loses some of several updates of a place in ScatterND, with two threads "
-        "or more (seen for add and mul).",
+        "or more and enough updates for both.",
         ort_nan_dropped="replaces a NaN by the next update in min and max.",
         ort_half_add="refuses add and mul of ScatterElements and ScatterND on float16 and "
         "bfloat16 when the model runs.",

@@ -120,7 +120,7 @@ def _check_repeats(site: Site) -> Iterator[Finding]:
     common = {"argument": "indices", "position": again, "value": _entry(site, again)}
     if site.reduction == "none":
         yield _repeated_none(site, facts, common)
-    elif site.operator == "ScatterND" and site.reduction in ("add", "mul"):
+    elif site.operator == "ScatterND":
         yield site.finding(
             "repeated-reduction",
             f"{facts}. The standard joins them all with reduction {site.reduction}.",
