@@ -27,7 +27,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("model")
-@click.option("--inputs", type=_FILE, help="Run with the arrays of this .npz file, and look at all.")
+@click.option("--inputs", type=_FILE, help="Run with the arrays of this .npz file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--feature-level",

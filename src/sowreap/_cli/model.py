@@ -54,6 +54,7 @@ class Model:
         except ImportError as error:  # says which package to install
             raise InputError(str(error)) from error
         self.name = name
+        self.path = path
         self._session = InferenceSession(path, engine=engine)
         self.inputs = [_declared(node) for node in self._session.get_inputs()]
         defaults = [_declared(node) for node in self._session.get_overridable_initializers()]
@@ -79,6 +80,15 @@ class Model:
                 "--inputs, or pass --random to make up what is missing"
             )
 
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs, in the order of the model."""
+        return [node.name for node in self._session.get_outputs()]
+
+    def warm_up(self, feeds: Mapping[str, Array]) -> None:
+        """Run once."""
+        self._session.run(None, feeds)
+
     def run(
         self, feeds: Mapping[str, Array], repeat: int, done: Callable[[], None]
     ) -> tuple[dict[str, Array], Timing]:
@@ -91,12 +101,7 @@ class Model:
             profiles.append(records)
             done()
         names = [node.name for node in self._session.get_outputs()]
-        outputs = dict(
-            item
-            for name, value in zip(names, values, strict=True)
-            for item in _tensors(name, value)
-        )
-        return outputs, _medians(totals, profiles)
+        return named_tensors(names, values), _medians(totals, profiles)
 
 
 def _declared(node: NodeArg) -> Declared:
@@ -111,6 +116,13 @@ def _declared(node: NodeArg) -> Declared:
             f"input {node.name} is a {node.type}; the command can give tensors only"
         ) from None
     return Declared(node.name, helper.tensor_dtype_to_np_dtype(number), node.shape)
+
+
+def named_tensors(names: Sequence[str], values: Sequence[Any]) -> dict[str, Array]:
+    """Return the tensors of a model's outputs, those inside sequences and maps too, by name."""
+    return dict(
+        item for name, value in zip(names, values, strict=True) for item in _tensors(name, value)
+    )
 
 
 def _tensors(name: str, value: Any) -> Iterator[tuple[str, Array]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
@@ -174,8 +174,10 @@ class Evaluator(ReferenceEvaluator):
     it expands to functions. Those are built from this class too, and find the family here.
     """
 
+    family: ClassVar[Sequence[type[FamilyOp]]] = tuple(reference_ops())
+
     def __init__(self, proto: Any, *arguments: Any, **keywords: Any) -> None:
-        keywords["new_ops"] = [*(keywords.get("new_ops") or ()), *reference_ops()]
+        keywords["new_ops"] = [*(keywords.get("new_ops") or ()), *self.family]
         super().__init__(proto, *arguments, **keywords)
         self.rt_nodes_ = [Step(node) for node in self.rt_nodes_]
 

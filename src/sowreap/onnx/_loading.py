@@ -144,13 +144,7 @@ def _parse(content: bytes, name: str) -> ModelProto:
 
 
 def check_model(proto: ModelProto, name: str) -> None:
-    """Run onnx's checker, which takes no model beyond the size of one protobuf message.
-
-    Raises
-    ------
-    ModelError
-        If the model breaks the standard, or holds data that is not in it.
-    """
+    """Run onnx's checker, which takes no model beyond the size of one protobuf message."""
     size = 0
     for tensor in _tensors(proto):
         size += len(tensor.raw_data)

@@ -234,10 +234,15 @@ class FamilyOp(OpRun):
             ]
             given += [f"{name}={value!r}" for name, value in values.items()]
             trace(f"{self.version} {self.onnx_node.name}({', '.join(given)})")
-        result = getattr(sowreap, self.function)(*arrays, **values)
+        result = self.compute(arrays, values)
         if trace is not None:
             trace(f"{self.version} {self.onnx_node.name} -> {_describe(result, verbose)}")
         return (result,)
+
+    def compute(self, arrays: Sequence[Any], values: Mapping[str, Any]) -> Array:
+        """Return the output for inputs and attributes that are known to be good."""
+        output: Array = getattr(sowreap, self.function)(*arrays, **values)
+        return output
 
     def resolved_attributes(self, linked: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return all attributes, the linked ones with their values in `linked`."""

@@ -37,7 +37,7 @@ STATEMENTS = {
         ort_reduction_unknown="takes an unknown reduction for none, without a word.",
         ort_reduction_early="runs min and max at opset 16 as if they were there.",
         ort_scatter_withdrawn="refuses to load a model with Scatter from opset 11 on.",
-        ort_index_range="stops at an index out of range with an error that names it.",
+        ort_index_range="stops at an index out of range, and does not say where it stands.",
         ort_repeated_none="lets any of several updates of a place win in ScatterND, with two "
         "threads or more and enough updates for both.",
         ort_repeated_elements="lets the last of several updates of a place win in ScatterElements.",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sowreap.onnx._check.findings import Finding
+from sowreap.onnx._check.findings import Finding, Severity
 from sowreap.onnx._check.sites import Site
 
 Array = NDArray[Any]
@@ -43,7 +44,7 @@ def _check_range(site: Site) -> Iterator[Finding]:
         count = int(np.count_nonzero(bad))
         if not count:
             continue
-        first = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        first = _position(int(np.argmax(bad)), bad)
         value = int(part.indices[first])
         position = first if part.component is None else (*first, part.component)
         allowed = f"[{part.low}, {part.high}]" if part.high >= part.low else "the empty range"
@@ -108,18 +109,20 @@ def _check_repeats(site: Site) -> Iterator[Finding]:
     targets = _targets(site)
     if targets is None:
         return
-    repeat = _first_repeat(targets)
-    if repeat is None:
+    before, after = _repeats(targets)
+    if after.size == 0:
         return
-    first, again, count = repeat
+    again = int(after.min())
+    first = int(np.argmax(targets.ravel() == targets.flat[again]))
+    position, earlier = _position(again, targets), _position(first, targets)
     tuples = "tuples of indices" if site.operator.endswith("ND") else "entries of indices"
     facts = (
-        f"indices{list(again)} addresses the place that indices{list(first)} does; {count} of "
-        f"{targets.size} {tuples} address a place again"
+        f"indices{list(position)} addresses the place that indices{list(earlier)} does; "
+        f"{after.size} of {targets.size} {tuples} address a place again"
     )
-    common = {"argument": "indices", "position": again, "value": _entry(site, again)}
+    common = {"argument": "indices", "position": position, "value": _entry(site, position)}
     if site.reduction == "none":
-        yield _repeated_none(site, facts, common)
+        yield _repeated_none(site, facts, common, _are_equal(site, targets, before, after))
     elif site.operator == "ScatterND":
         yield site.finding(
             "repeated-reduction",
@@ -130,7 +133,16 @@ def _check_repeats(site: Site) -> Iterator[Finding]:
         )
 
 
-def _repeated_none(site: Site, facts: str, common: dict[str, Any]) -> Finding:
+def _repeated_none(site: Site, facts: str, common: dict[str, Any], are_equal: bool) -> Finding:
+    if are_equal:
+        finding = site.finding(
+            "repeated-none",
+            f"{facts}. Without a reduction the standard asks for each place once; the updates of a "
+            "place are equal here, so that the result is the same whichever of them stays.",
+            "Nothing, as long as they are equal.",
+            **common,
+        )
+        return replace(finding, severity=Severity.NOTE)
     nd = site.operator == "ScatterND"
     return site.finding(
         "repeated-none",
@@ -199,19 +211,28 @@ def _without_equal_columns(indices: Array, axis: int) -> Array:
     return column if bool((indices == column).all()) else indices
 
 
-def _first_repeat(targets: Array) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """Return a place's first entry, the first entry that repeats one, and how many do."""
+def _repeats(targets: Array) -> tuple[Array, Array]:
+    """Return flat positions: of what has a target again behind it, and of that which has."""
     flat = targets.ravel()
     order = np.argsort(flat, kind="stable")
     ordered = flat[order]
-    repeats = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    if repeats.size == 0:
-        return None
-    again = int(order[repeats].min())
-    first = int(np.argmax(flat == flat[again]))
-    positions = (np.unravel_index(flat_position, targets.shape) for flat_position in (first, again))
-    one, other = (tuple(int(i) for i in position) for position in positions)
-    return one, other, int(repeats.size)
+    repeats = np.flatnonzero(ordered[1:] == ordered[:-1])
+    return order[repeats], order[repeats + 1]
+
+
+def _are_equal(site: Site, targets: Array, before: Array, after: Array) -> bool:
+    """Return whether all updates of each place are known to be equal."""
+    updates = site.value("updates").array
+    if updates is None:
+        return False
+    if site.operator != "ScatterND" and targets.shape != updates.shape:
+        updates = np.moveaxis(updates, site.attribute("axis"), 0)  # one column stands for all
+    rows = updates.reshape(targets.size, -1)
+    return bool((rows[before] == rows[after]).all())
+
+
+def _position(flat: int, array: Array) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(flat, array.shape))
 
 
 def _check_nan(site: Site) -> Iterator[Finding]:
@@ -223,9 +244,7 @@ def _check_nan(site: Site) -> Iterator[Finding]:
             continue
         missing = array != array
         if missing.any():
-            position = tuple(
-                int(i) for i in np.unravel_index(int(np.argmax(missing)), missing.shape)
-            )
+            position = _position(int(np.argmax(missing)), missing)
             yield site.finding(
                 "nan",
                 f"{name}{list(position)} is NaN, and the standard does not say what "
