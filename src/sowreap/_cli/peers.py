@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sowreap
+from sowreap._cli.compare import compare
 from sowreap._cli.errors import InputError, reason
+from sowreap._cli.model import named_tensors
 
 Array = NDArray[Any]
 Run = Callable[[Mapping[str, Array]], Sequence[Any]]
@@ -29,33 +31,47 @@ class Outcome(NamedTuple):
     seconds : float
         Median time of a run.
     values : sequence
-        Outputs in the order of the model; None if the peer failed.
+        Outputs in the order of the model; None if the peer failed. If runs differ, those of the
+        first that differs from the one before it.
     failure : str
         Why it failed.
+    varies : bool
+        Whether runs on the same inputs differed.
     """
 
     title: str
     seconds: float
     values: Sequence[Any] | None
     failure: str = ""
+    varies: bool = False
 
 
 def run_peer(name: str, path: Path, feeds: Mapping[str, Array], repeat: int) -> Outcome:
     """Run a model on the peer called `name`: once to warm up, then `repeat` times."""
     title, load = PEERS[name]()
-    times = []
+    times, varies = [], False
     try:
         run = load(path)
         values = run(feeds)
         for _ in range(repeat):
             start = time.perf_counter()
-            run(feeds)
+            again = run(feeds)
             times.append(time.perf_counter() - start)
+            if not varies and not _are_same(values, again):
+                values, varies = again, True
     except MemoryError:
         raise
     except Exception as error:  # peers have no common class of errors
         return Outcome(title, 0.0, None, reason(error))
-    return Outcome(title, statistics.median(times), values)
+    return Outcome(title, statistics.median(times), values, varies=varies)
+
+
+def _are_same(values: Sequence[Any], others: Sequence[Any]) -> bool:
+    names = [str(i) for i in range(len(values))]
+    one, other = named_tensors(names, values), named_tensors(names, others)
+    return one.keys() == other.keys() and all(
+        compare(one[name], other[name], 0).agrees for name in one
+    )
 
 
 def _onnxruntime() -> tuple[str, Callable[[Path], Run]]:
@@ -85,7 +101,7 @@ def _onnx() -> tuple[str, Callable[[Path], Run]]:
 
         def run(feeds: Mapping[str, Array]) -> Sequence[Any]:
             with np.errstate(all="ignore"):
-                return evaluator.run(None, dict(feeds))
+                return list(evaluator.run(None, dict(feeds)))
 
         return run
 

@@ -148,9 +148,8 @@ def run(
     status = 0
     if peer is not None:
         outcome = run_peer(peer, loaded.path, feeds, repeat)
-        status = print_versus(
-            out, loaded, feeds, Ours(f"sowreap, engine {engine}", timing.total, results), outcome
-        )
+        ours = Ours(f"sowreap, engine {engine}", timing.total, results)
+        status = print_versus(out, loaded, feeds, ours, outcome)
     if expected is not None:
         status |= _compare(out, results, expected.named(results), tolerance)
     return status

@@ -52,6 +52,9 @@ def print_versus(
         ),
         numeric="",
     )
+    if peer.varies:
+        out.print(f"{peer.title} gave other outputs in another run on the same inputs.")
+        out.print()
     return 1 if differs else 0
 
 

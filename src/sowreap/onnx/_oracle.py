@@ -39,8 +39,7 @@ def oracle_outputs(
     checked = {name: checked_feed(name, types[name], value) for name, value in feeds.items()}
     _Oracle.steps = 0
     with np.errstate(all="ignore"):
-        outputs: list[Any] = _Oracle(proto).run(list(names), checked)
-    return outputs
+        return list(_Oracle(proto).run(list(names), checked))
 
 
 class _LoopOp(FamilyOp):
@@ -68,12 +67,12 @@ class _Oracle(Evaluator):
 
 def _steps(op_type: str, arrays: Sequence[Any], values: Mapping[str, Any]) -> int:
     """Return how many items the loop of an operator moves."""
-    data, indices = arrays[0], arrays[1]
     if op_type == "Gather":
-        return int(indices.size) * math.prod(data.shape) // max(1, data.shape[values["axis"]])
+        data, indices = arrays
+        axis = values["axis"] % data.ndim
+        return int(indices.size) * math.prod(data.shape[:axis] + data.shape[axis + 1 :])
     if op_type == "GatherND":
+        data, indices = arrays
         tail = data.shape[values.get("batch_dims", 0) + indices.shape[-1] :]
-        return math.prod(indices.shape[:-1]) * math.prod(tail)
-    if op_type == "GatherElements":
-        return int(indices.size)
-    return int(arrays[1 if op_type == "TensorScatter" else 2].size)
+        return math.prod(indices.shape[:-1] + tail)
+    return int(arrays[2 if op_type.startswith("Scatter") else 1].size)
