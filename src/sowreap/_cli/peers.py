@@ -31,8 +31,8 @@ class Outcome(NamedTuple):
     seconds : float
         Median time of a run.
     values : sequence
-        Outputs in the order of the model; None if the peer failed. If runs differ, those of the
-        first that differs from the one before it.
+        Outputs in the order of the model; None if the peer failed. If runs differ, those of one
+        that differs from the first.
     failure : str
         Why it failed.
     varies : bool

@@ -74,5 +74,5 @@ def _steps(op_type: str, arrays: Sequence[Any], values: Mapping[str, Any]) -> in
     if op_type == "GatherND":
         data, indices = arrays
         tail = data.shape[values.get("batch_dims", 0) + indices.shape[-1] :]
-        return math.prod(indices.shape[:-1] + tail)
+        return int(math.prod(indices.shape[:-1] + tail))
     return int(arrays[2 if op_type.startswith("Scatter") else 1].size)

@@ -84,8 +84,10 @@ def _has_slices(site: Site) -> bool:
 
 def check_limits(site: Site) -> Iterator[Finding]:
     """Yield limits of onnx's reference evaluator that the node goes beyond."""
+    if site.operator != "GatherElements":
+        return
     data, indices = site.value("data").shape, site.value("indices").shape
-    if site.operator != "GatherElements" or data is None:
+    if data is None:
         return
     axis = site.attribute("axis") % len(data)
     length = data[axis]

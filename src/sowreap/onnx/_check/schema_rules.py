@@ -42,14 +42,14 @@ def _check_inputs(site: Site) -> Iterator[Finding]:
                 "Connect it.",
                 argument=name,
             )
-    extra = [name for name in site.node.input[len(wanted) :] if name]
+    extra = site.node.input[len(wanted) :]
     if extra:
         yield site.finding(
             "inputs",
             f"{site.schema}: it takes {len(wanted)} inputs ({', '.join(wanted)}), and the node "
-            f"has {', '.join(extra)} beyond them.",
+            f"has {', '.join(map(repr, extra))} beyond them.",
             "Remove them.",
-            argument=extra[0],
+            argument="inputs",
             value=len(site.node.input),
         )
 

@@ -22,10 +22,9 @@ from onnx import (
 from sowreap.onnx import _values
 from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value, known_dtype
 from sowreap.onnx._errors import node_name
-from sowreap.onnx._loading import subgraphs
+from sowreap.onnx._loading import subgraphs, walk
 
 OVERRIDABLE_SINCE_IR = 4
-_MAX_CALLS = 64  # of functions in each other; a function that calls itself is no valid model
 
 Key = tuple[str, str]
 Known = Mapping[str, Value]
@@ -33,8 +32,30 @@ Known = Mapping[str, Value]
 
 def static_sites(model: ModelProto) -> Iterator[Site]:
     """Yield the family nodes of the graph, of subgraphs at any depth, and of each function call."""
+    yield from _Walk(_inferred(model), _functions_of_the_family(model), ()).sites()
+
+
+def _functions_of_the_family(model: ModelProto) -> dict[Key, FunctionProto]:
+    """Return the functions that have family nodes, or call a function that has."""
     functions = {(each.domain, each.name): each for each in model.functions}
-    yield from _Walk(_inferred(model), functions, ()).sites()
+    found: set[Key] = set()
+    while True:
+        more = {
+            key
+            for key, function in functions.items()
+            if key not in found
+            and any(
+                _is_family(node) or (node.domain, node.op_type) in found
+                for node in walk(function.node)
+            )
+        }
+        if not more:
+            return {key: functions[key] for key in found}
+        found |= more
+
+
+def _is_family(node: NodeProto) -> bool:
+    return node.domain == "" and node.op_type in FAMILY
 
 
 def _inferred(model: ModelProto) -> ModelProto:
@@ -63,13 +84,13 @@ class _Walk:
     def walk(self, graph: GraphProto, outer: Known, path: tuple[str, ...]) -> Iterator[Site]:
         known = {**outer, **self.declared(graph)}
         for node in graph.node:
-            if node.domain == "" and node.op_type in FAMILY:
+            if _is_family(node):
                 values = tuple(known.get(name, UNKNOWN) for name in node.input)
                 yield Site(node, self.opset, path, values)
             inside = (*path, node_name(node))
             for body in subgraphs(node):
                 yield from self.walk(body, known, inside)
-            if (node.domain, node.op_type) in self.functions and len(inside) < _MAX_CALLS:
+            if (node.domain, node.op_type) in self.functions:
                 yield from self.called(node, known, inside)
 
     def declared(self, graph: GraphProto) -> dict[str, Value]:
@@ -89,13 +110,16 @@ class _Walk:
 
     def called(self, call: NodeProto, known: Known, path: tuple[str, ...]) -> Iterator[Site]:
         """Yield the family nodes of a function, as this call sees them."""
-        function = self.functions[call.domain, call.op_type]
+        key = call.domain, call.op_type
+        function = self.functions[key]
+        # Without itself: a function that calls itself is no valid model.
+        others = {other: each for other, each in self.functions.items() if other != key}
         values = {
             name: known.get(given, UNKNOWN)
             for name, given in zip(function.input, call.input, strict=False)
         }
         body = _inferred(_as_model(function, call, values, self.model))
-        yield from _Walk(body, self.functions, path).sites()
+        yield from _Walk(body, others, path).sites()
 
 
 def _opset(model: ModelProto) -> int:
