@@ -70,7 +70,7 @@ def _steps(op_type: str, arrays: Sequence[Any], values: Mapping[str, Any]) -> in
     if op_type == "Gather":
         data, indices = arrays
         axis = values["axis"] % data.ndim
-        return int(indices.size) * math.prod(data.shape[:axis] + data.shape[axis + 1 :])
+        return int(indices.size * math.prod(data.shape[:axis] + data.shape[axis + 1 :]))
     if op_type == "GatherND":
         data, indices = arrays
         tail = data.shape[values.get("batch_dims", 0) + indices.shape[-1] :]

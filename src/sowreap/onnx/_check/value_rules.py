@@ -39,27 +39,43 @@ class _Range(NamedTuple):
 
 def _check_range(site: Site) -> Iterator[Finding]:
     name = site.schema.index_input
-    for part in _ranges(site):
-        bad = (part.indices < part.low) | (part.indices > part.high)
-        count = int(np.count_nonzero(bad))
-        if not count:
-            continue
-        first = _position(int(np.argmax(bad)), bad)
-        value = int(part.indices[first])
-        position = first if part.component is None else (*first, part.component)
-        allowed = f"[{part.low}, {part.high}]" if part.high >= part.low else "the empty range"
-        more = f"; {count} of {bad.size} are not" if count > 1 else ""
-        yield site.finding(
-            "index-range",
-            f"{name}{list(position)} is {value}, which is not in {allowed} for axis {part.axis} of "
-            f"{site.schema.inputs[0]}{more}.",
-            "Correct the entry.",
-            *_range_statements(site),
-            argument=name,
-            position=position,
-            value=value,
-        )
+    outside = [each for part in _ranges(site) if (each := _outside(part)) is not None]
+    if not outside:
         return
+    first = min(outside, key=lambda each: each.position)
+    count = sum(each.count for each in outside)
+    value, part = int(site.value(name).array[first.position]), first.part  # type: ignore[index]
+    allowed = f"[{part.low}, {part.high}]" if part.high >= part.low else "the empty range"
+    more = f"; {count} entries are out of range" if count > 1 else ""
+    yield site.finding(
+        "index-range",
+        f"{name}{list(first.position)} is {value}, which is not in {allowed} for axis {part.axis} "
+        f"of {site.schema.inputs[0]}{more}.",
+        "Correct the entry.",
+        *_range_statements(site),
+        argument=name,
+        position=first.position,
+        value=value,
+    )
+
+
+class _Outside(NamedTuple):
+    """The first entry that is out of range, and how many are."""
+
+    part: _Range
+    position: tuple[int, ...]
+    count: int
+
+
+def _outside(part: _Range) -> _Outside | None:
+    bad = (part.indices < part.low) | (part.indices > part.high)
+    count = int(np.count_nonzero(bad))
+    if not count:
+        return None
+    position = _position(int(np.argmax(bad)), bad)
+    return _Outside(
+        part, position if part.component is None else (*position, part.component), count
+    )
 
 
 def _range_statements(site: Site) -> tuple[str, ...]:
