@@ -41,20 +41,23 @@ def print_versus(
         for name in {**ours.outputs, **theirs}
     }
     differs = [name for name, difference in differences.items() if not difference.agrees]
-    right = _judged(model, feeds, ours, theirs, peer.title) if differs else {}
     show.table(
         out,
         f"Outputs compared with {peer.title}",
         ("output", "verdict", "found"),
         (
-            (name, f"DIFFERS: {right[name]}" if name in differs else "agrees", difference.text)
+            (name, "agrees" if difference.agrees else "DIFFERS", difference.text)
             for name, difference in differences.items()
         ),
         numeric="",
     )
+    right = _judged(model, feeds, ours, theirs, peer.title) if differs else {}
+    for name in differs:
+        out.print(f"{name}: {right[name]}.", soft_wrap=True)
     if peer.varies:
-        out.print(f"{peer.title} gave other outputs in another run on the same inputs.")
-        out.print()
+        out.print(
+            f"{peer.title} gave other outputs in another run on the same inputs.", soft_wrap=True
+        )
     return 1 if differs else 0
 
 
@@ -87,7 +90,7 @@ def _judged(
     try:
         values = oracle_outputs(model.path, model.output_names, feeds)
     except Exception as error:  # the evaluator raises what it likes
-        return dict.fromkeys({**ours.outputs, **theirs}, f"undecided, {reason(error)}")
+        return dict.fromkeys({**ours.outputs, **theirs}, f"undecided, {reason(error)}".rstrip("."))
     oracle = named_tensors(model.output_names, values)
     verdicts = {
         (True, False): "sowreap is right",

@@ -43,19 +43,18 @@ def _check_range(site: Site) -> Iterator[Finding]:
     if not outside:
         return
     first = min(outside, key=lambda each: each.position)
-    count = sum(each.count for each in outside)
-    value, part = int(site.value(name).array[first.position]), first.part  # type: ignore[index]
+    part, total = first.part, sum(each.total for each in outside)
     allowed = f"[{part.low}, {part.high}]" if part.high >= part.low else "the empty range"
-    more = f"; {count} entries are out of range" if count > 1 else ""
+    more = f"; {total} entries are out of range" if total > 1 else ""
     yield site.finding(
         "index-range",
-        f"{name}{list(first.position)} is {value}, which is not in {allowed} for axis {part.axis} "
-        f"of {site.schema.inputs[0]}{more}.",
+        f"{name}{list(first.position)} is {first.value}, which is not in {allowed} for axis "
+        f"{part.axis} of {site.schema.inputs[0]}{more}.",
         "Correct the entry.",
         *_range_statements(site),
         argument=name,
         position=first.position,
-        value=value,
+        value=first.value,
     )
 
 
@@ -64,18 +63,18 @@ class _Outside(NamedTuple):
 
     part: _Range
     position: tuple[int, ...]
-    count: int
+    value: int
+    total: int
 
 
 def _outside(part: _Range) -> _Outside | None:
     bad = (part.indices < part.low) | (part.indices > part.high)
-    count = int(np.count_nonzero(bad))
-    if not count:
+    total = int(np.count_nonzero(bad))
+    if not total:
         return None
-    position = _position(int(np.argmax(bad)), bad)
-    return _Outside(
-        part, position if part.component is None else (*position, part.component), count
-    )
+    at = _position(int(np.argmax(bad)), bad)
+    position = at if part.component is None else (*at, part.component)
+    return _Outside(part, position, int(part.indices[at]), total)
 
 
 def _range_statements(site: Site) -> tuple[str, ...]:
