@@ -92,9 +92,9 @@ def test_onnxruntime_drops_a_nan_and_sowreap_is_right(call, nan_inputs):
     pytest.importorskip("onnxruntime", reason="compares with onnxruntime")
     result = call(nan_inputs, "onnxruntime")
     assert result.exit_code == 1
-    assert rows(result.stdout)[-3][:5] == ["out", "DIFFERS:", "sowreap", "is", "right"]
+    assert ["out", "DIFFERS"] in [row[:2] for row in rows(result.stdout)]
     assert "largest difference inf at [0]" in result.stdout
-    assert rows(result.stdout)[-2][:2] == ["twice", "agrees"]
+    assert result.stdout.endswith("\nout: sowreap is right.\n")
 
 
 def test_a_peer_that_is_wrong(call, inputs, fake):
@@ -140,7 +140,7 @@ def test_runs_that_differ_from_each_other(call, inputs, fake):
     fake(lambda feeds: [OUT + np.float32(next(count) == 3), TWICE])
     result = call(inputs, "onnx", "--repeat", 5)
     assert result.exit_code == 1
-    assert "a peer 1.0 gave other outputs in another run on the same inputs." in result.stdout
+    assert "a peer 1.0 gave other outputs in another run." in result.stdout
     assert "\nout: sowreap is right" in result.stdout
 
 
