@@ -54,7 +54,7 @@ def test_notes_alone_leave_the_status(command, save_model):
         "note directml  out (ScatterElements)",
         "  DirectML has no descriptor for it: DirectML's scatters have no reduction, and it has "
         "'add'.",
-        "  What to do: The node runs on the CPU there; nothing needs to be done.",
+        "  What to do: Nothing, unless the model must run on DirectML alone.",
         "",
         "1 note",
     ]

@@ -135,6 +135,6 @@ def check_directml(site: Site, feature_level: str | int) -> Iterator[Finding]:
         yield site.finding(
             "directml",
             f"DirectML has no descriptor for it: {error.reason}.",
-            "The node runs on the CPU there; nothing needs to be done.",
+            "Nothing, unless the model must run on DirectML alone.",
             value=error.value if isinstance(error.value, str | int) else None,
         )

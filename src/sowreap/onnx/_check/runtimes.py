@@ -69,7 +69,7 @@ STATEMENTS = {
         ref_updates_broadcast="broadcasts updates that are too small in ScatterND.",
         ref_updates_left_out="leaves out updates that are too many in ScatterElements.",
         ref_gather_elements_long="fails in GatherElements where the axis has a length of 64 or "
-        "more.",
+        "more, with NumPy 2.",
         ref_gather_elements_small="fails in GatherElements where indices are smaller than data "
         "off the axis.",
     ),
