@@ -188,6 +188,11 @@ CASES = {
         read("GatherND", M, "int64[3, 1]", "batch_dims = 2"),
         read("GatherND", M, "int64[3, 1]", "batch_dims = 1"),
     ),
+    "batch_dims as many as data has axes": (
+        ("batch-dims", "batch_dims", 1),
+        read("GatherND", "float[3]", "int64[3, 0]", "batch_dims = 1"),
+        read("GatherND", "float[3, 4]", "int64[3, 0]", "batch_dims = 1"),
+    ),
     "negative batch_dims": (
         ("batch-dims", "batch_dims", -1),
         read("GatherND", M, "int64[3, 1]", "batch_dims = -1"),
@@ -325,6 +330,11 @@ CASES = {
         constant_write(S, F3, "int64[2] {0, 0}", F2, 'reduction = "add"'),
     ),
     "half sums": (("type-runtime", "data", "float16"), elements("add", "float16"), elements("add")),
+    "half products": (
+        ("type-runtime", "data", "bfloat16"),
+        tuples("mul", "bfloat16"),
+        tuples("mul", "double"),
+    ),
     "bfloat16 max": (
         ("type-runtime", "data", "bfloat16"),
         elements("max", "bfloat16"),
