@@ -22,7 +22,7 @@ from check_models import (
 from onnx import helper, numpy_helper
 from test_graph_network import network
 
-from sowreap._errors import ArgumentError
+from sowreap._errors import ArgumentError, SowreapError
 from sowreap.onnx import Finding, InferenceSession, ModelError, Severity, check
 from sowreap.onnx._check.findings import RULES
 from sowreap.onnx._check.static import static_sites
@@ -642,6 +642,42 @@ def test_a_model_broken_elsewhere_tells_of_its_scatters():
     model = elements("sum")
     model.graph.node.append(helper.make_node("Relu", ["nothing"], ["more"]))
     assert [f.rule for f in check(model) if f.severity is Severity.ERROR] == ["reduction-unknown"]
+
+
+def test_negative_batch_dims_given_by_a_call():
+    """Inference in onnx 1.23.2 ends the process at such a value."""
+    functions = """
+        <domain: "local", opset_import: ["": 18]>
+        pick <batch> (x, i) => (y) { y = GatherND <batch_dims: int = @batch> (x, i) }"""
+    signature = "(float[3, 4] data, int64[3, 1] indices) => (float[3, 1, 4] out)"
+    for batch in (-999_425, -1):
+        body = f"out = local.pick <batch = {batch}> (data, indices)"
+        (finding,) = check(graph(signature, body, functions=functions))
+        assert (finding.rule, finding.node, finding.value) == ("batch-dims", "y", batch)
+
+
+def test_constant_whose_items_do_not_fit_its_shape():
+    model = constant_read("Gather", "float[3]", "int64[2] {0, 1}")
+    model.graph.node[0].attribute[0].t.dims[0] = 3
+    with pytest.raises(ModelError, match="model is broken"):
+        check(model)
+
+
+def test_changed_bytes_are_findings_or_errors_of_ours():
+    rng = np.random.default_rng(11)
+    models = [bad for _, bad, _ in CASES.values()] + [call("out = local.pick (data, indices)")]
+    errors = 0
+    for model in models:
+        content = model.SerializeToString()
+        for _ in range(5):
+            changed = bytearray(content)
+            changed[rng.integers(len(changed))] = rng.integers(256)
+            try:
+                for finding in check(bytes(changed)):
+                    assert finding.to_dict()
+            except SowreapError:
+                errors += 1
+    assert 0 < errors < 5 * len(models)
 
 
 def test_unknown_feature_level():

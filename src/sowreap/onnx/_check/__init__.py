@@ -75,7 +75,7 @@ def check(
     found = _Findings(feature_level)
     broken = _broken(proto, name)
     try:
-        for site in static_sites(proto):
+        for site in static_sites(proto, infer=broken is None):
             found.meet(site)
     except Exception as error:
         # A model that the checker refuses may have any shape.

@@ -100,15 +100,14 @@ def _check_updates(site: Site, wanted: Shape, source: str) -> Iterator[Finding]:
 
 
 def _check_tuples(site: Site) -> Iterator[Finding]:
-    scalars = [*_check_not_scalar(site, "data"), *_check_not_scalar(site, "indices")]
-    yield from scalars
-    data, indices = site.value("data").shape, site.value("indices").shape
-    if scalars or indices is None:
-        return
     batch = site.attribute("batch_dims") or 0
-    bad = [*_check_batch_dims(site, batch, data, indices)]
+    bad = [
+        *_check_not_scalar(site, "data"),
+        *_check_not_scalar(site, "indices"),
+    ] or [*_check_batch_dims(site, batch)]
     yield from bad
-    if bad or data is None:
+    data, indices = site.value("data").shape, site.value("indices").shape
+    if bad or data is None or indices is None:
         return
     for dim in range(batch):
         if _differ(indices[dim], data[dim]):
@@ -125,15 +124,14 @@ def _check_tuples(site: Site) -> Iterator[Finding]:
     yield from _check_tuple_length(site, batch, data, indices)
 
 
-def _check_batch_dims(
-    site: Site, batch: int, data: Shape | None, indices: Shape
-) -> Iterator[Finding]:
-    limit = min(len(indices), len(indices) if data is None else len(data))
-    if not 0 <= batch < limit:
+def _check_batch_dims(site: Site, batch: int) -> Iterator[Finding]:
+    shapes = (site.value("data").shape, site.value("indices").shape)
+    limit = min((len(shape) for shape in shapes if shape is not None), default=None)
+    if batch < 0 or (limit is not None and batch >= limit):
+        allowed = "at least 0" if limit is None else f"in [0, {limit - 1}]"
         yield site.finding(
             "batch-dims",
-            f"batch_dims is {batch}; it must be in [0, {limit - 1}], below the ranks of data and "
-            "indices.",
+            f"batch_dims is {batch}; it must be {allowed}, below the ranks of data and indices.",
             "Correct batch_dims.",
             argument="batch_dims",
             value=batch,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from sowreap.onnx._check.findings import RULES, Finding, statements
-from sowreap.onnx._errors import node_name
+from sowreap.onnx._errors import ModelError, node_name, one_line
 from sowreap.onnx._schemas import Schema, element_type, node_value, versions
 
 Array = NDArray[Any]
@@ -51,11 +51,23 @@ class Value:
 
     @cached_property
     def array(self) -> Array | None:
-        """The items as an array."""
-        if isinstance(self.content, TensorProto):
+        """The items as an array.
+
+        Raises
+        ------
+        ModelError
+            If they do not fit the shape.
+        """
+        if not isinstance(self.content, TensorProto):
+            return self.content
+        try:
             array: Array = numpy_helper.to_array(self.content)
-            return array
-        return self.content
+        except Exception as error:  # broken tensors have many ways to fail
+            raise ModelError(
+                f"model is broken: tensor {self.content.name!r}: {one_line(error)}",
+                argument="model",
+            ) from error
+        return array
 
     @classmethod
     def of_array(cls, array: Any) -> Value:

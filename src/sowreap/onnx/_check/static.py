@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import onnx.shape_inference
@@ -22,6 +22,7 @@ from onnx import (
 from sowreap.onnx import _values
 from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value, known_dtype
 from sowreap.onnx._errors import node_name
+from sowreap.onnx._loading import _all_nodes as all_nodes
 from sowreap.onnx._loading import subgraphs, walk
 
 OVERRIDABLE_SINCE_IR = 4
@@ -30,9 +31,18 @@ Key = tuple[str, str]
 Known = Mapping[str, Value]
 
 
-def static_sites(model: ModelProto) -> Iterator[Site]:
-    """Yield the family nodes of the graph, of subgraphs at any depth, and of each function call."""
-    yield from _Walk(_inferred(model), _functions_of_the_family(model), ()).sites()
+def static_sites(model: ModelProto, *, infer: bool = True) -> Iterator[Site]:
+    """Yield the family nodes of the graph, of subgraphs at any depth, and of each function call.
+
+    Without `infer` types and shapes are those written down; for models that onnx's checker refuses.
+    """
+    functions = _functions_of_the_family(model)
+    prepare = _inferred if infer else _as_it_is
+    yield from _Walk(prepare(model), functions, (), prepare).sites()
+
+
+def _as_it_is(model: ModelProto) -> ModelProto:
+    return model
 
 
 def _functions_of_the_family(model: ModelProto) -> dict[Key, FunctionProto]:
@@ -60,18 +70,47 @@ def _is_family(node: NodeProto) -> bool:
 
 def _inferred(model: ModelProto) -> ModelProto:
     """Return the model with the shapes and types that onnx infers, itself where it cannot."""
+    if _may_crash_inference(model):
+        return model
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception:  # of many kinds: broken shapes, types without rules, more than 2 GB
         return model
 
 
+def _may_crash_inference(model: ModelProto) -> bool:
+    """Return whether a GatherND may have a negative batch_dims, of a call if not of its own.
+
+    onnx 1.23.2 reads beyond the end of a shape then.
+    """
+    given = [
+        attribute
+        for node in all_nodes(model)
+        if node.op_type == "GatherND"
+        for attribute in node.attribute
+        if attribute.name == "batch_dims"
+    ]
+    if any(attribute.i < 0 for attribute in given):
+        return True
+    calls = (node for node in all_nodes(model) if node.domain != "")
+    values = (attribute for owner in calls for attribute in owner.attribute)
+    defaults = (attribute for each in model.functions for attribute in each.attribute_proto)
+    return any(attribute.ref_attr_name for attribute in given) and any(
+        attribute.i < 0 for attribute in (*values, *defaults)
+    )
+
+
 class _Walk:
     """The nodes of one graph with its subgraphs; a called function is another."""
 
     def __init__(
-        self, model: ModelProto, functions: Mapping[Key, FunctionProto], path: tuple[str, ...]
+        self,
+        model: ModelProto,
+        functions: Mapping[Key, FunctionProto],
+        path: tuple[str, ...],
+        prepare: Callable[[ModelProto], ModelProto],
     ) -> None:
+        self.prepare = prepare
         self.model = model
         self.functions = functions
         self.path = path
@@ -118,8 +157,8 @@ class _Walk:
             name: known.get(given, UNKNOWN)
             for name, given in zip(function.input, call.input, strict=False)
         }
-        body = _inferred(_as_model(function, call, values, self.model))
-        yield from _Walk(body, others, path).sites()
+        body = self.prepare(_as_model(function, call, values, self.model))
+        yield from _Walk(body, others, path, self.prepare).sites()
 
 
 def _opset(model: ModelProto) -> int:
