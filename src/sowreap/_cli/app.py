@@ -11,6 +11,7 @@ import click
 
 import sowreap
 from sowreap._cli.bench import bench
+from sowreap._cli.check import check
 from sowreap._cli.convert import convert
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
@@ -26,7 +27,7 @@ PIPE_CLOSED = 141  # as a shell reports a program that SIGPIPE ended
 class Application(click.Group):
     """A group whose errors are one line on stderr.
 
-    Status 0: done; 1: differences found; 2: bad input; 130: interrupted. Anything that is not the
+    Status 0: done; 1: something found; 2: bad input; 130: interrupted. Anything that is not the
     user's input is a defect of ours and keeps its traceback.
     """
 
@@ -87,13 +88,15 @@ def _line(error: click.ClickException) -> str:
 def cli(show_traceback: bool) -> None:
     """Gather and scatter: run ONNX models and single operators, exactly.
 
-    Status on exit: 0 when all went well, 1 when results differ from those expected, 2 when an
-    argument or a file cannot be used, 130 when interrupted, 141 when nobody reads the output.
+    Status on exit: 0 when all went well, 1 when results differ from those expected or a check found
+    something, 2 when an argument or a file cannot be used, 130 when interrupted, 141 when nobody
+    reads the output.
     """
 
 
 cli.add_command(run)
 cli.add_command(convert)
+cli.add_command(check)
 cli.add_command(op)
 cli.add_command(info)
 cli.add_command(bench)

@@ -87,6 +87,39 @@ def compare(found: Array, expected: Array, tolerance: float) -> Difference:
     return Difference(bool(largest <= tolerance), f"largest difference {largest:.3g}{where}")
 
 
+def rounding(found: Array, other: Array) -> float:
+    """Return the difference that rounding may make: a quarter of the digits of the largest value.
+
+    0 for types that do not round.
+
+    Examples
+    --------
+    >>> f"{rounding(np.array([1.0, -8.0]), np.array([1.0, 2.0])):.2g}"
+    '1.5e-11'
+    >>> rounding(np.array([1, 2]), np.array([1, 2]))
+    0.0
+    """
+    if found.dtype != other.dtype or not _rounds(found.dtype):
+        return 0.0
+    wide = np.complex128 if found.dtype.kind == "c" else np.float64
+    magnitudes = np.abs(np.concatenate([found.ravel(), other.ravel()]).astype(wide))
+    largest = magnitudes[np.isfinite(magnitudes)].max(initial=0)
+    return float(largest * float(_epsilon(found.dtype)) ** 0.75)
+
+
+def _rounds(dtype: np.dtype[Any]) -> bool:
+    is_small_float = dtype.isbuiltin == files.USER_DEFINED and "float" in dtype.name
+    return dtype.kind in "fc" or is_small_float
+
+
+def _epsilon(dtype: np.dtype[Any]) -> Any:
+    if dtype.isbuiltin != files.USER_DEFINED:
+        return np.finfo(dtype).eps
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype).eps  # type: ignore[no-untyped-call]
+
+
 def _count(differs: Array) -> Difference:
     number = int(np.count_nonzero(differs))
     return Difference(number == 0, f"{number} of {differs.size} values differ")

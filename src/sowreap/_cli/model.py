@@ -57,6 +57,7 @@ class Model:
         except ImportError as error:  # says which package to install
             raise InputError(str(error)) from error
         self.name = name
+        self.path = path
         self._engine = engine
         with _one_line_errors(name):
             self._session = InferenceSession(path, quiet_options(engine), engine=engine)
@@ -84,6 +85,15 @@ class Model:
                 "--inputs, or pass --random to make up what is missing"
             )
 
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs, in the order of the model."""
+        return [node.name for node in self._session.get_outputs()]
+
+    def warm_up(self, feeds: Mapping[str, Array]) -> None:
+        """Run once."""
+        self._session.run(None, feeds)
+
     def run(
         self, feeds: Mapping[str, Array], repeat: int, done: Callable[[], None]
     ) -> tuple[dict[str, Array], Timing]:
@@ -103,12 +113,7 @@ class Model:
             if not profiles:  # writing a profile takes time, so it is not part of the total
                 profiles.append(self._session.run_profiled(None, feeds, repeat)[1])
         names = [node.name for node in self._session.get_outputs()]
-        outputs = dict(
-            item
-            for name, value in zip(names, values, strict=True)
-            for item in _tensors(name, value)
-        )
-        return outputs, _medians(totals, profiles)
+        return named_tensors(names, values), _medians(totals, profiles)
 
 
 def default_engine() -> str:
@@ -150,6 +155,13 @@ def _declared(node: NodeArg) -> Declared:
             f"input {node.name} is a {node.type}; the command can give tensors only"
         ) from None
     return Declared(node.name, helper.tensor_dtype_to_np_dtype(number), node.shape)
+
+
+def named_tensors(names: Sequence[str], values: Sequence[Any]) -> dict[str, Array]:
+    """Return the tensors of a model's outputs, those inside sequences and maps too, by name."""
+    return dict(
+        item for name, value in zip(names, values, strict=True) for item in _tensors(name, value)
+    )
 
 
 def _tensors(name: str, value: Any) -> Iterator[tuple[str, Array]]:

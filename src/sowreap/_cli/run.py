@@ -24,6 +24,8 @@ from sowreap._cli import files, random_inputs, show
 from sowreap._cli.compare import Expected, compare
 from sowreap._cli.errors import InputError
 from sowreap._cli.model import Model, Timing, default_engine
+from sowreap._cli.peers import PEERS, run_peer
+from sowreap._cli.versus import Ours, print_versus
 
 Array = NDArray[Any]
 
@@ -75,6 +77,14 @@ def _name_and_number(text: str) -> tuple[str, int]:
     show_default=True,
     help="Run so many times; times are medians.",
 )
+@click.option(
+    "--compare",
+    "peer",
+    type=click.Choice(tuple(PEERS)),
+    help="Run the model there too: onnxruntime or onnx as they are, reference is sowreap's engine "
+    "of that name. Print both times and the largest difference; status 1 if outputs differ by more "
+    "than rounding, and then which is right.",
+)
 @click.option("--profile", is_flag=True, help="Print the time of each operator and of each node.")
 @click.option(
     "--expect",
@@ -99,6 +109,7 @@ def run(
     outputs: Path | None,
     engine: str,
     repeat: int,
+    peer: str | None,
     profile: bool,
     expect: Path | None,
     tolerance: float,
@@ -112,6 +123,8 @@ def run(
     they lie in [0, N), where N is the smallest size above 0 of any axis of any input; strings are
     such integers as text. --below sets another N for one input.
     """
+    if peer == engine == "reference":
+        raise InputError("--compare reference: that is the engine already; compare with onnx")
     if not random and (sizes or below):
         raise InputError("--size and --below belong to --random, which is not given")
     expected = None if expect is None else Expected(expect)
@@ -122,6 +135,8 @@ def run(
         feeds = random_inputs.fill(loaded.inputs, feeds, dict(sizes), dict(below), seed)
     loaded.check_complete(feeds)
     show.tensors(out, "Inputs", feeds)
+    if peer is not None:
+        loaded.warm_up(feeds)
     with _progress(repeat) as done:
         results, timing = loaded.run(feeds, repeat, done)
     show.tensors(out, "Outputs", results)
@@ -130,7 +145,14 @@ def run(
         _print_profile(out, timing)
     if outputs is not None:
         files.write_arrays(outputs, results)
-    return 0 if expected is None else _compare(out, results, expected.named(results), tolerance)
+    status = 0
+    if peer is not None:
+        outcome = run_peer(peer, loaded.path, feeds, repeat)
+        ours = Ours(f"sowreap, engine {engine}", timing.total, results)
+        status = print_versus(out, loaded, feeds, ours, outcome)
+    if expected is not None:
+        status |= _compare(out, results, expected.named(results), tolerance)
+    return status
 
 
 @contextmanager

@@ -8,6 +8,7 @@ if find_spec("onnx") is None:
     )
 
 from sowreap.onnx import backend, operators
+from sowreap.onnx._check import Finding, Severity, check
 from sowreap.onnx._convert import convert, custom_ops_library
 from sowreap.onnx._errors import MissingEngineError, ModelError, RunError
 from sowreap.onnx._evaluator import NodeRecord
@@ -18,6 +19,7 @@ from sowreap.onnx.operators import reference_ops
 from sowreap.onnx.session import InferenceSession
 
 __all__ = [
+    "Finding",
     "InferenceSession",
     "MissingEngineError",
     "ModelError",
@@ -26,7 +28,9 @@ __all__ = [
     "NodeRecord",
     "Placement",
     "RunError",
+    "Severity",
     "backend",
+    "check",
     "convert",
     "custom_ops_library",
     "operators",

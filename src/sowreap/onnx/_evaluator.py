@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
@@ -65,6 +65,34 @@ def profiling() -> Iterator[list[NodeRecord]]:
         _profile.reset(token)
 
 
+Observer = Callable[[tuple[str, ...], FamilyOp, tuple[Any, ...], Mapping[str, Any] | None], None]
+
+
+@dataclass
+class Watch:
+    """Who is told of family nodes, and the names of the nodes around the one that runs."""
+
+    tell: Observer
+    path: list[str] = field(default_factory=list)
+
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def observing(tell: Observer) -> Iterator[None]:
+    """Call `tell` before each family node that runs inside the block.
+
+    It is given the names of the nodes around the node, the node, its inputs, and the values of the
+    attributes that an enclosing function has.
+    """
+    token = _watch.set(Watch(tell))
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
 class Step:
     """A node of an evaluator, timed while a profile is on, whose failure names the node.
 
@@ -86,6 +114,9 @@ class Step:
 
     def run(self, *inputs: Any, **keywords: Any) -> tuple[Any, ...]:
         """Run the node."""
+        watch = _watch.get()
+        if watch is not None:
+            return self._run_watched(watch, inputs, keywords)
         profile = _profile.get()
         if profile is None:
             return self._run(inputs, keywords)
@@ -105,6 +136,17 @@ class Step:
                         self.name, self.op_type, self.domain, seconds, self.is_family, inside
                     )
                 )
+
+    def _run_watched(
+        self, watch: Watch, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        if isinstance(self.node, FamilyOp):
+            watch.tell(tuple(watch.path), self.node, inputs, keywords.get("linked_attributes"))
+        watch.path.append(self.name)
+        try:
+            return self._run(inputs, keywords)
+        finally:
+            watch.path.pop()
 
     def _run(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -132,8 +174,10 @@ class Evaluator(ReferenceEvaluator):
     it expands to functions. Those are built from this class too, and find the family here.
     """
 
+    family: ClassVar[Sequence[type[FamilyOp]]] = tuple(reference_ops())
+
     def __init__(self, proto: Any, *arguments: Any, **keywords: Any) -> None:
-        keywords["new_ops"] = [*(keywords.get("new_ops") or ()), *reference_ops()]
+        keywords["new_ops"] = [*(keywords.get("new_ops") or ()), *self.family]
         super().__init__(proto, *arguments, **keywords)
         self.rt_nodes_ = [Step(node) for node in self.rt_nodes_]
 

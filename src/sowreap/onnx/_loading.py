@@ -42,6 +42,21 @@ def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto
     DtypeError
         If `model` is none of these kinds of object.
     """
+    proto, name = read_model(model)
+    check_model(proto, name)
+    return _with_plain_functions(proto)
+
+
+def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[ModelProto, str]:
+    """Read a model as :func:`load_model` does, without the checks that it meets the standard.
+
+    Returns
+    -------
+    proto : onnx.ModelProto
+        With "" as the name of the default domain.
+    name : str
+        What to call it in errors.
+    """
     name = "model"
     if isinstance(model, str | os.PathLike):
         name = f"model file {os.fspath(model)!r}"
@@ -56,9 +71,7 @@ def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto
             argument="model",
             value=model,
         )
-    proto = _standard_form(proto)
-    _check(proto, name)
-    return _with_plain_functions(proto)
+    return _standard_form(proto), name
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -130,7 +143,7 @@ def _parse(content: bytes, name: str) -> ModelProto:
     return proto
 
 
-def _check(proto: ModelProto, name: str) -> None:
+def check_model(proto: ModelProto, name: str) -> None:
     """Run onnx's checker, which takes no model beyond the size of one protobuf message."""
     size = 0
     for tensor in all_tensors(proto):

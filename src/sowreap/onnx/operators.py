@@ -225,7 +225,7 @@ class FamilyOp(OpRun):
         for name, array in zip(self.version.inputs, arrays, strict=True):
             if array is not None:
                 self.version.check_dtype(name, array.dtype)
-        values = self._resolved_attributes(attributes)
+        values = self.resolved_attributes(attributes)
         trace = (log or print) if verbose > 0 else None
         if trace is not None:
             given = [
@@ -234,12 +234,17 @@ class FamilyOp(OpRun):
             ]
             given += [f"{name}={value!r}" for name, value in values.items()]
             trace(f"{self.version} {self.onnx_node.name}({', '.join(given)})")
-        result = getattr(sowreap, self.function)(*arrays, **values)
+        result = self.compute(arrays, values)
         if trace is not None:
             trace(f"{self.version} {self.onnx_node.name} -> {_describe(result, verbose)}")
         return (result,)
 
-    def _resolved_attributes(self, linked: Mapping[str, Any] | None) -> dict[str, Any]:
+    def compute(self, arrays: Sequence[Any], values: Mapping[str, Any]) -> Array:
+        """Return the output for inputs and attributes that are known to be good."""
+        output: Array = getattr(sowreap, self.function)(*arrays, **values)
+        return output
+
+    def resolved_attributes(self, linked: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return all attributes, the linked ones with their values in `linked`."""
         if linked and not self.has_linked_attribute:
             raise ArgumentError(
