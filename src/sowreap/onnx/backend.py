@@ -152,6 +152,8 @@ class SowreapBackend(Backend):
         untyped = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
         graph = helper.make_graph([node], "node", typed, untyped)
         imports = [helper.make_opsetid(node.domain, opset)]
+        if node.domain:  # for graphs in its attributes
+            imports.append(helper.make_opsetid("", onnx.defs.onnx_opset_version()))
         return cls.prepare(helper.make_model(graph, opset_imports=imports), device).run(feeds)
 
     @classmethod

@@ -129,8 +129,10 @@ def _main(
             '            parser.error(f"{options.inputs}: no array is named {name!r}")',
         ]
     lines += [f"    results = {function}(**arguments)"]
-    pairs = "zip(OUTPUTS, results, strict=True)" if len(outputs) > 1 else "[(OUTPUTS[0], results)]"
-    lines += [f"    outputs = dict({pairs})"]
+    if len(outputs) > 1:
+        lines += ["    outputs = dict(zip(OUTPUTS, results, strict=True))"]
+    else:
+        lines += ["    outputs = {OUTPUTS[0]: results}"]
     if stored:
         lines += ["    outputs = dict(storable(outputs))"]
     lines += ['    with open(options.outputs, "wb") as file:']

@@ -190,9 +190,11 @@ class FunctionBody:
         if isinstance(value, np.ndarray):
             constant = self.module.constant(f"{node_name(node)}_{name}", value)
             return self.text(constant)
+        if isinstance(value, GraphProto) and not _free_names(value):
+            return f"GraphProto.FromString({value.SerializeToString()!r})"
         raise ModelError(
             f"node {node_name(node)!r} ({node.op_type}) cannot be written as Python: its attribute "
-            f"{name!r} is neither a number, a text nor a tensor.",
+            f"{name!r} is neither a number, a text, a tensor nor a graph of its own.",
             argument="model",
         )
 
@@ -490,6 +492,16 @@ def _read(node: NodeProto) -> set[str]:
         for inner in graph.node:
             names |= _read(inner)
     return names
+
+
+def _free_names(graph: GraphProto) -> set[str]:
+    """Return the names that a graph takes from those around it."""
+    known = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+    free: set[str] = set()
+    for node in graph.node:
+        free |= set(node.input).union(*map(_free_names, subgraphs(node))) - known - {""}
+        known.update(node.output)
+    return free | {info.name for info in graph.output} - known
 
 
 def _uses(graph: GraphProto, name: str) -> bool:

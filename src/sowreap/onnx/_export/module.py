@@ -231,7 +231,8 @@ class _Frame:
         if re.search(r"\bsr\.", body):
             others.append("import sowreap as sr")
         if "onnx_op(" in body:
-            others.append("from onnx import helper, numpy_helper")
+            graph = "GraphProto, " if "GraphProto." in body else ""
+            others.append(f"from onnx import {graph}helper, numpy_helper")
             others.append("from sowreap.onnx import backend")
         return "\n".join([*standard, "", *others])
 

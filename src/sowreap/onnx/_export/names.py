@@ -12,22 +12,24 @@ _TAKEN = {
     *keyword.kwlist,
     *keyword.softkwlist,
     *("np", "sr", "ml_dtypes", "math", "itertools", "argparse", "base64", "io", "zipfile"),
-    *("Path", "backend", "helper", "numpy_helper", "main", "weights", "INPUTS", "OUTPUTS", "WEIGHTS"),
+    *("Path", "backend", "helper", "numpy_helper", "GraphProto", "main", "weights", "INPUTS", "OUTPUTS", "WEIGHTS"),
     *("onnx_op", "load", "converted", "storable", "save"),
     *("l", "I", "O"),  # linters take them for digits
 }
-MAX_LENGTH = 36
+MAX_LENGTH = 24
 
 
 def identifier(name: str, fallback: str) -> str:
-    """Return an identifier close to `name`, in small letters; its end where it is long.
+    """Return an identifier close to `name`, in small letters; its last words where it is long.
 
     Examples
     --------
     >>> identifier("/encoder/layer.0/MatMul_output_0", "matmul"), identifier("12", "add")
-    ('encoder_layer_0_matmul_output_0', 'add_12')
+    ('encoder_layer_0_matmul', 'add_12')
     """
     words = [word for word in re.split(r"[^0-9A-Za-z]+", name) if word]
+    if len(words) > 2 and words[-2:] == ["output", "0"]:  # as exporters call what a node gives
+        del words[-2:]
     while len(words) > 1 and len("_".join(words)) > MAX_LENGTH:
         del words[0]
     text = "_".join(words).lower()[-MAX_LENGTH:].strip("_")

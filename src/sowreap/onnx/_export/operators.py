@@ -190,7 +190,9 @@ def _gemm(c: Call) -> str | None:
     return text if c.dtype() == np.float32 else f"({text}).astype({c.arg(0)}.dtype)"
 
 
-def _einsum(c: Call) -> str:
+def _einsum(c: Call) -> str | None:
+    if c.dtype() is None or c.dtype().isbuiltin != 1:  # type: ignore[union-attr]
+        return None
     return f"np.einsum({quoted(c.attributes['equation'])}, {', '.join(c.args())})"
 
 
@@ -362,15 +364,21 @@ def _constant_of_shape(c: Call) -> str:
 
 
 def _range(c: Call) -> str | None:
+    parts = [_item(c, position) for position in range(3)]
     if c.dtype() == np.int64:
-        start, limit, step = (c.indices(position) for position in range(3))
-        if step != "1":
-            return f"np.arange({start}, {limit}, {step})"
-        return f"np.arange({limit})" if start == "0" else f"np.arange({start}, {limit})"
+        parts = parts if parts[2] != "1" else parts[:2]
+        return f"np.arange({', '.join(parts[1:] if parts[0] == '0' and len(parts) == 2 else parts)})"
     if c.dtype() not in (np.float32, np.float64, np.int32):
         return None
-    parts = [f"{c.arg(position)}.item()" for position in range(3)]
-    return f"np.arange({', '.join(parts)}).astype({c.arg(0)}.dtype)"
+    return f"np.arange({', '.join(parts)}).astype({dtype_text(np.dtype(c.value(0).dtype))})"
+
+
+def _item(c: Call, position: int) -> str:
+    """Return an input of one item as a Python number."""
+    array = c.constant(position)
+    if array is None or array.size != 1:
+        return f"{c.arg(position)}.item()"
+    return number(array.astype(np.float64 if array.dtype.kind == "f" else np.int64).ravel()[0])
 
 
 def _cumsum(c: Call) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,24 +123,55 @@ def wrapped(line: str, depth: int) -> list[str]:
     margin = INDENT * depth
     if len(margin) + len(line) <= WIDTH:
         return [margin + line]
-    end = len(line)
-    while end and line[end - 1] not in _CLOSE:
-        end -= 1
-    start = _opening(line, end - 1) if end and line[end:] in ("", ",", ":") else None
-    if start is None:
+    if len(targets := _targets(line)) > 1 and len(margin) + line.index("(") >= WIDTH:
+        last = wrapped(f") = {line.partition(' = ')[2]}", depth)
+        return [f"{margin}(", *(f"{margin}{INDENT}{target}," for target in targets), *last]
+    if line.startswith("return ") and len(parts := _split(line[7:])) > 1:
+        return [f"{margin}return (", *(f"{margin}{INDENT}{part}," for part in parts), f"{margin})"]
+    bracket = _last_bracket(line, WIDTH - len(margin))
+    if bracket is None:
         return _in_brackets(line, depth)
-    head, body, tail = line[: start + 1], line[start + 1 : end - 1], line[end - 1 :]
+    start, end = bracket
+    head, body, tail = line[: start + 1], line[start + 1 : end], line[end:]
     inner = margin + INDENT
     if not body:
         return [margin + line]
-    if len(inner) + len(body) <= WIDTH and not body.endswith(","):
+    if _is_call(line, start) and len(inner) + len(body) <= WIDTH:
         return [margin + head, inner + body, margin + tail]
     parts = _split(body)
+    has_comma = len(parts) > 1 or body.endswith(",") or head[-1] != "(" or _is_keyword(body)
     lines = [margin + head]
     for part in parts:
-        comma = "," if len(parts) > 1 or head[-1] != "(" or _is_keyword(part) else ""
-        lines += wrapped(part + comma, depth + 1)
+        lines += wrapped(part + ("," if has_comma else ""), depth + 1)
     return [*lines, margin + tail]
+
+
+def _last_bracket(line: str, room: int) -> tuple[int, int] | None:
+    """Return where the bracket opens and closes at which a line is best broken, if it ends so."""
+    end = len(line.rstrip(",:")) - 1
+    if end < 0 or line[end] not in _CLOSE:
+        return None
+    start = _opening(line, end)
+    if start is None:
+        return None
+    method = re.search(r"\)\.[a-z]+$", line[:start])
+    if method is not None and start >= room:  # f(...).astype(x) is broken inside f
+        inner_start = _opening(line, method.start())
+        if inner_start is not None and _is_call(line, inner_start):
+            return inner_start, method.start()
+    return start, end
+
+
+def _is_call(line: str, start: int) -> bool:
+    """Return whether the bracket at `start` holds arguments, and not a tuple or an operand."""
+    return line[start] == "(" and re.search(r"[\w\])]$", line[:start]) is not None
+
+
+def _targets(line: str) -> list[str]:
+    """Return the names that an assignment to several sets."""
+    left, equals, _ = line.partition(" = ")
+    names = left.split(", ")
+    return names if equals and all(name.isidentifier() for name in names) else []
 
 
 def _is_keyword(part: str) -> bool:
