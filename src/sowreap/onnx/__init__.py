@@ -11,6 +11,7 @@ from sowreap.onnx import backend, operators
 from sowreap.onnx._errors import ModelError, RunError
 from sowreap.onnx._evaluator import NodeRecord
 from sowreap.onnx._values import NodeArg
+from sowreap.onnx.export import to_python
 from sowreap.onnx.operators import reference_ops
 from sowreap.onnx.session import InferenceSession, ModelMetadata
 
@@ -24,4 +25,5 @@ __all__ = [
     "backend",
     "operators",
     "reference_ops",
+    "to_python",
 ]

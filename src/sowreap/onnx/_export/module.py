@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import textwrap
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from sowreap.onnx._export.text import array_text, dtype_text, quoted, tuple_text
 from sowreap.onnx._loading import subgraphs
 from sowreap.onnx._values import shape as declared_shape
 
-LITERAL_SIZE = 64  # items; longer constants are weights
+LITERAL_LENGTH = 72  # characters; what takes more is a weight
+PLAIN_NAME = re.compile(r"[\w.:/-]{1,60}", re.ASCII)
 USER_DEFINED = 2  # numpy.dtype.isbuiltin of the types of ml_dtypes
 
 ONNX_OP = '''def onnx_op(op_type, opset, *inputs, _outputs=1, _domain="", **attributes):
@@ -73,13 +75,25 @@ class Module:
     def define(self, constant: Constant) -> str:
         """Return the name of a constant, which the module defines from now on."""
         if not constant.text:
-            constant.text = self._names.constant(constant.name)
             array = constant.array
-            if array.size <= LITERAL_SIZE or array.dtype.kind in "OUST":
+            is_short = array.size <= LITERAL_LENGTH and len(array_text(array)) <= LITERAL_LENGTH
+            if is_short or array.dtype.kind in "OUST":
+                constant.text = self._names.constant(constant.name)
                 self._literals += wrapped(f"{constant.text} = {array_text(array)}", 0)
             else:
-                self.weights[constant.text] = array
+                name = self._weight_name(constant.name)
+                self.weights[name] = array
+                constant.text = f"W[{quoted(name)}]"
         return constant.text
+
+    def _weight_name(self, name: str) -> str:
+        """Return the name of a weight in its file: that in the model where it is plain."""
+        base = name if PLAIN_NAME.fullmatch(name) else identifier(name, "weight")
+        text, count = base, 1
+        while text in self.weights:
+            count += 1
+            text = f"{base}.{count}"
+        return text
 
     def function_key(self, node: NodeProto) -> tuple[str, str] | None:
         """Return the key of the local function that a node calls."""
@@ -199,7 +213,8 @@ class _Frame:
         helpers = [source_of(name) for name in called_helpers(functions)]
         if any("onnx_op(" in source for source in functions):
             helpers.append(ONNX_OP)
-        constants = [*self._weights(), *literals]
+        loaded = self._weights()
+        constants = [*loaded, *([""] if loaded and literals else []), *literals]
         main = self._main()
         blocks = ["\n".join(constants)] if constants else []
         blocks += [*helpers, *functions, *main]
@@ -248,13 +263,12 @@ class _Frame:
             lines = []
             name = quoted(self.weights.name)
             opening = f"with np.load(Path(__file__).with_name({name})) as weights:"
-        lines += wrapped(opening, 0)
+        lines += [*wrapped(opening, 0), "    W = dict(weights)"]
         for name, array in arrays.items():
-            view = ""
             if array.dtype.isbuiltin == USER_DEFINED:
-                view = f".view({dtype_text(array.dtype)})"
-            lines += wrapped(f"{name} = weights[{quoted(name)}]{view}", 1)
-        return [*lines, ""]
+                weight = f"W[{quoted(name)}]"
+                lines += wrapped(f"{weight} = {weight}.view({dtype_text(array.dtype)})", 0)
+        return lines
 
     def _main(self) -> list[str]:
         inputs = [
@@ -277,7 +291,10 @@ def archive(arrays: dict[str, Array]) -> bytes:
         for name, array in arrays.items()
     }
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **stored)
+    with zipfile.ZipFile(buffer, "w") as file:  # numpy.savez takes not every name
+        for name, array in stored.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
     return buffer.getvalue()
 
 

@@ -123,9 +123,10 @@ def wrapped(line: str, depth: int) -> list[str]:
     margin = INDENT * depth
     if len(margin) + len(line) <= WIDTH:
         return [margin + line]
-    if len(targets := _targets(line)) > 1 and len(margin) + line.index("(") >= WIDTH:
-        last = wrapped(f") = {line.partition(' = ')[2]}", depth)
-        return [f"{margin}(", *(f"{margin}{INDENT}{target}," for target in targets), *last]
+    if (parts := _targets(line)) and len(margin) + line.index("(") >= WIDTH:
+        start, targets, rest = parts
+        last = wrapped(f"){rest}", depth)
+        return [f"{margin}{start}(", *(f"{margin}{INDENT}{name}," for name in targets), *last]
     if line.startswith("return ") and len(parts := _split(line[7:])) > 1:
         return [f"{margin}return (", *(f"{margin}{INDENT}{part}," for part in parts), f"{margin})"]
     bracket = _last_bracket(line, WIDTH - len(margin))
@@ -152,7 +153,7 @@ def _last_bracket(line: str, room: int) -> tuple[int, int] | None:
     if end < 0 or line[end] not in _CLOSE:
         return None
     start = _opening(line, end)
-    if start is None:
+    if start is None or _is_subscript(line, start):
         return None
     method = re.search(r"\)\.[a-z]+$", line[:start])
     if method is not None and start >= room:  # f(...).astype(x) is broken inside f
@@ -162,16 +163,21 @@ def _last_bracket(line: str, room: int) -> tuple[int, int] | None:
     return start, end
 
 
+def _is_subscript(line: str, start: int) -> bool:
+    return line[start] == "[" and re.search(r"[\w\])]$", line[:start]) is not None
+
+
 def _is_call(line: str, start: int) -> bool:
     """Return whether the bracket at `start` holds arguments, and not a tuple or an operand."""
     return line[start] == "(" and re.search(r"[\w\])]$", line[:start]) is not None
 
 
-def _targets(line: str) -> list[str]:
-    """Return the names that an assignment to several sets."""
-    left, equals, _ = line.partition(" = ")
-    names = left.split(", ")
-    return names if equals and all(name.isidentifier() for name in names) else []
+def _targets(line: str) -> tuple[str, list[str], str] | None:
+    """Return what is before, in and behind the targets where a statement sets several."""
+    match = re.match(r"(for |)(\w+(?:, \w+)+)( = | in )", line)
+    if match is None:
+        return None
+    return match[1], match[2].split(", "), line[match.start(3) :]
 
 
 def _is_keyword(part: str) -> bool:
@@ -180,15 +186,28 @@ def _is_keyword(part: str) -> bool:
 
 
 def _in_brackets(line: str, depth: int) -> list[str]:
-    """Return an assignment with its right side in brackets, if it can be one."""
+    """Return an assignment with its right side in brackets, broken at sums if it must be."""
     margin = INDENT * depth
     target, equals, value = line.partition(" = ")
-    if not equals or line.startswith(("if ", "for ", "while ", "return ")):
+    if not equals or not target.isidentifier():
         return [margin + line]
     inner = margin + INDENT
-    if len(inner) + len(value) > WIDTH:
-        return [margin + line]
-    return [f"{margin}{target} = (", inner + value, f"{margin})"]
+    if len(inner) + len(value) <= WIDTH:
+        return [f"{margin}{target} = (", inner + value, f"{margin})"]
+    terms = _terms(value, " + ") or _terms(value, " @ ")
+    return [f"{margin}{target} = (", *(inner + term for term in terms), f"{margin})"]
+
+
+def _terms(value: str, operator: str) -> list[str]:
+    """Return the lines of a sum: each but the first begins with the operator."""
+    starts, depth = [0], 0
+    for position, character in _code(value):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if depth == 0 and value.startswith(operator, position):
+            starts.append(position + 1)
+    ends = [*starts[1:], len(value) + 1]
+    terms = [value[start : end - 1].strip() for start, end in zip(starts, ends, strict=True)]
+    return terms if len(terms) > 1 or operator == " @ " else []
 
 
 def _opening(line: str, closing: int) -> int | None:
