@@ -48,6 +48,9 @@ class Value:
     is_sequence: bool = False
 
 
+MISSING = Value("None")  # an input that a function is called without
+
+
 @dataclass
 class Call:
     """One node.

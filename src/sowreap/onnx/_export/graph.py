@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
 from sowreap.onnx._errors import ModelError, node_name
 from sowreap.onnx._export import operators, types
-from sowreap.onnx._export.call import Call, Constant, Value
+from sowreap.onnx._export.call import MISSING, Call, Constant, Value
 from sowreap.onnx._export.text import dtype_text, number, quoted, tuple_text, wrapped
 from sowreap.onnx._loading import subgraphs
 
@@ -114,7 +114,9 @@ class FunctionBody:
         return Call(op_type, version, attributes, inputs, output_count, self.module.define)
 
     def _node(self, node: NodeProto, scope: Scope, wanted: dict[str, str]) -> None:
-        domain, inputs = node.domain, [scope[name] if name else None for name in node.input]
+        domain = node.domain
+        found = [scope[name] if name else MISSING for name in node.input]
+        inputs = [None if value is MISSING else value for value in found]
         while inputs and inputs[-1] is None:
             inputs.pop()
         control = _CONTROL.get(node.op_type) if domain == "" else None

@@ -14,7 +14,7 @@ import numpy as np
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, ValueInfoProto
 
 from sowreap.onnx._export import command_line, types
-from sowreap.onnx._export.call import Array, Constant, Value
+from sowreap.onnx._export.call import MISSING, Array, Constant, Value
 from sowreap.onnx._export.graph import FunctionBody, Scope
 from sowreap.onnx._export.helpers import HELPERS, called_helpers, source_of
 from sowreap.onnx._export.names import Names, identifier
@@ -23,7 +23,7 @@ from sowreap.onnx._loading import subgraphs
 from sowreap.onnx._values import shape as declared_shape
 
 LITERAL_LENGTH = 72  # characters; what takes more is a weight
-PLAIN_NAME = re.compile(r"[\w.:/-]{1,60}", re.ASCII)
+PLAIN_NAME = re.compile(r"(?!.*\.\.)\w[\w.:/-]{0,59}", re.ASCII)
 USER_DEFINED = 2  # numpy.dtype.isbuiltin of the types of ml_dtypes
 
 ONNX_OP = '''def onnx_op(op_type, opset, *inputs, _outputs=1, _domain="", **attributes):
@@ -60,6 +60,7 @@ class Module:
             self._names.function(name)
         self._main_name = self._names.function(self._main_name)
         self._written: dict[tuple[Any, ...], tuple[str, list[np.dtype[Any] | None]]] = {}
+        self._names_by_text: dict[str, str] = {}
         self._sources: list[str] = []
         self._literals: list[str] = []
         self.weights: dict[str, Array] = {}
@@ -132,17 +133,21 @@ class Module:
         for position, name in enumerate(bound.input):
             value = inputs[position] if position < len(inputs) else None
             if value is None:
-                scope[name] = Value("None")
+                scope[name] = MISSING
                 continue
             parameters.append(body.variable(name, "x"))
             scope[name] = Value(parameters[-1], value.dtype, None, value.is_sequence)
         body.write(bound.node, bound.output, scope)
         outputs = [scope[name] for name in bound.output]
         body.add(f"return {', '.join(body.text(value) for value in outputs)}")
-        name = self._names.function(function.name)
-        head = wrapped(f"def {name}({', '.join(parameters)}):", 0)
-        self._sources.append("\n".join([*head, *body.lines]))
-        return name, [value.dtype for value in outputs]
+        text = "\n".join([function.domain, function.name, *parameters, *body.lines])
+        if text not in self._names_by_text:
+            name = self._names.function(function.name)
+            self._names_by_text[text] = name
+            head = wrapped(f"def {name}({', '.join(parameters)}):", 0)
+            about = f'    """Compute the function {_plain(function.name)} of the model."""'
+            self._sources.append("\n".join([*head, about, *body.lines]))
+        return self._names_by_text[text], [value.dtype for value in outputs]
 
     def source(self, weights: Path | None) -> str:
         """Return the source of the script; large constants go to the file `weights`, if given."""
