@@ -175,8 +175,8 @@ def _newest_opset(node: NodeProto) -> int:
     except onnx.defs.SchemaError as error:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise ModelError(
-            f"run_node: onnx {onnx.__version__} has no operator {name!r}. Correct op_type and domain "
-            "of the node; a local function runs as part of its model.",
+            f"run_node: onnx {onnx.__version__} has no operator {name!r}. Correct op_type and "
+            "domain of the node; a local function runs as part of its model.",
             operator="run_node",
             argument="node",
             value=node.op_type,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +10,14 @@ from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
 from sowreap.onnx._errors import ModelError, node_name
 from sowreap.onnx._export import operators, types
-from sowreap.onnx._export.call import MISSING, Call, Constant, Value
+from sowreap.onnx._export.call import MISSING, Call, Value
 from sowreap.onnx._export.text import dtype_text, number, quoted, tuple_text, wrapped
 from sowreap.onnx._loading import subgraphs
 
 if TYPE_CHECKING:
     from sowreap.onnx._export.module import Module
 
-_CONSTANT_ATTRIBUTES = {
+_CONSTANT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "value": lambda value: value,
     "value_int": lambda value: np.array(value, np.int64),
     "value_ints": lambda value: np.array(value, np.int64),
@@ -534,7 +534,8 @@ def _stays_true(body: GraphProto, keep_out: str, keep_name: str) -> bool:
 def _graph_attribute(node: NodeProto, name: str) -> GraphProto:
     for attribute in node.attribute:
         if attribute.name == name:
-            return attribute.g
+            graph: GraphProto = attribute.g
+            return graph
     raise KeyError(name)
 
 

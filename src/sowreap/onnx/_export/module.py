@@ -152,7 +152,9 @@ class Module:
     def source(self, weights: Path | None) -> str:
         """Return the source of the script; large constants go to the file `weights`, if given."""
         graph = self.model.graph
-        body = FunctionBody(self, {entry.domain: entry.version for entry in self.model.opset_import})
+        body = FunctionBody(
+            self, {entry.domain: entry.version for entry in self.model.opset_import}
+        )
         scope = Scope()
         body.hold_initializers(graph, scope)
         initial = {tensor.name for tensor in graph.initializer}
@@ -189,6 +191,11 @@ class Module:
         return "\n".join([*lines, *body.lines])
 
     @property
+    def needs_evaluator(self) -> bool:
+        """Whether a node is left to onnx's evaluator."""
+        return any("onnx_op(" in source for source in self._sources)
+
+    @property
     def main_name(self) -> str:
         """Name of the function of the main graph."""
         return self._main_name
@@ -216,7 +223,7 @@ class _Frame:
         """Return the source of the whole script."""
         literals, functions = self.module.parts
         helpers = [source_of(name) for name in called_helpers(functions)]
-        if any("onnx_op(" in source for source in functions):
+        if self.module.needs_evaluator:
             helpers.append(ONNX_OP)
         loaded = self._weights()
         constants = [*loaded, *([""] if loaded and literals else []), *literals]
@@ -250,7 +257,7 @@ class _Frame:
         others.append("import numpy as np")
         if re.search(r"\bsr\.", body):
             others.append("import sowreap as sr")
-        if "onnx_op(" in body:
+        if self.module.needs_evaluator:
             graph = "GraphProto, " if "GraphProto." in body else ""
             others.append(f"from onnx import {graph}helper, numpy_helper")
             others.append("from sowreap.onnx import backend")

@@ -12,7 +12,8 @@ _TAKEN = {
     *keyword.kwlist,
     *keyword.softkwlist,
     *("np", "sr", "ml_dtypes", "math", "itertools", "argparse", "base64", "io", "zipfile"),
-    *("Path", "backend", "helper", "numpy_helper", "GraphProto", "main", "weights", "INPUTS", "OUTPUTS", "WEIGHTS", "W"),
+    *("Path", "backend", "helper", "numpy_helper", "GraphProto", "main", "weights"),
+    *("INPUTS", "OUTPUTS", "WEIGHTS", "W"),
     *("onnx_op", "load", "converted", "storable", "save"),
     *("l", "I", "O"),  # linters take them for digits
 }

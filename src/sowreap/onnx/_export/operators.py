@@ -300,7 +300,8 @@ def _given(c: Call, start: int) -> range:
 
 
 def _range_text(start: int, end: int, step: int) -> str:
-    first = "" if start == 0 and step > 0 or start >= SPREAD_FROM and step < 0 else str(start)
+    is_first = start == 0 if step > 0 else start >= SPREAD_FROM
+    first = "" if is_first else str(start)
     is_open = end >= SPREAD_FROM if step > 0 else end <= -SPREAD_FROM
     text = f"{first}:{'' if is_open else end}"
     return text if step == 1 else f"{text}:{step}"
@@ -367,7 +368,9 @@ def _range(c: Call) -> str | None:
     parts = [_item(c, position) for position in range(3)]
     if c.dtype() == np.int64:
         parts = parts if parts[2] != "1" else parts[:2]
-        return f"np.arange({', '.join(parts[1:] if parts[0] == '0' and len(parts) == 2 else parts)})"
+        return (
+            f"np.arange({', '.join(parts[1:] if parts[0] == '0' and len(parts) == 2 else parts)})"
+        )
     if c.dtype() not in (np.float32, np.float64, np.int32):
         return None
     return f"np.arange({', '.join(parts)}).astype({dtype_text(np.dtype(c.value(0).dtype))})"
@@ -489,6 +492,8 @@ def _concat_from_sequence(c: Call) -> str:
 
 def _family(c: Call) -> str:
     schema = find_schema(c.op_type, c.version)
+    for name, value in c.attributes.items():
+        schema.check_value(name, value)
     function = {"GatherND": "gather_nd", "ScatterND": "scatter_nd"}.get(
         c.op_type, "".join(f"_{a.lower()}" if a.isupper() else a for a in c.op_type)[1:]
     )

@@ -18,12 +18,12 @@ _DEFAULT_KINDS = {np.dtype(np.int64), np.dtype(np.float64), np.dtype(bool)}
 
 
 def quoted(text: str) -> str:
-    """Return a literal of `text`, in double quotes where that needs no more escapes.
+    r"""Return a literal of `text`, in double quotes where that needs no more escapes.
 
     Examples
     --------
-    >>> print(quoted("it's"), quoted('a"b'), quoted("two\\nlines"))
-    "it's" 'a"b' "two\\nlines"
+    >>> print(quoted("it's"), quoted('a"b'), quoted("two\nlines"))
+    "it's" 'a"b' "two\nlines"
     """
     literal = repr(text)
     return literal if '"' in literal else f'"{literal[1:-1]}"'
@@ -123,12 +123,13 @@ def wrapped(line: str, depth: int) -> list[str]:
     margin = INDENT * depth
     if len(margin) + len(line) <= WIDTH:
         return [margin + line]
-    if (parts := _targets(line)) and len(margin) + line.index("(") >= WIDTH:
-        start, targets, rest = parts
-        last = wrapped(f"){rest}", depth)
-        return [f"{margin}{start}(", *(f"{margin}{INDENT}{name}," for name in targets), *last]
-    if line.startswith("return ") and len(parts := _split(line[7:])) > 1:
-        return [f"{margin}return (", *(f"{margin}{INDENT}{part}," for part in parts), f"{margin})"]
+    several = _targets(line)
+    if several is not None and len(margin) + line.index("(") >= WIDTH:
+        first, targets, rest = several
+        lines = [f"{margin}{first}(", *(f"{margin}{INDENT}{name}," for name in targets)]
+        return lines + wrapped(f"){rest}", depth)
+    if line.startswith("return ") and len(values := _split(line[7:])) > 1:
+        return [f"{margin}return (", *(f"{margin}{INDENT}{each}," for each in values), f"{margin})"]
     bracket = _last_bracket(line, WIDTH - len(margin))
     if bracket is None:
         return _in_brackets(line, depth)

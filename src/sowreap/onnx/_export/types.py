@@ -26,7 +26,7 @@ def is_sequence(value_type: TypeProto) -> bool:
     """Return whether a type is a sequence, or an optional one."""
     if value_type.WhichOneof("value") == "optional_type":
         return is_sequence(value_type.optional_type.elem_type)
-    return value_type.WhichOneof("value") == "sequence_type"
+    return bool(value_type.WhichOneof("value") == "sequence_type")
 
 
 def output_dtype(c: Call, domain: str, position: int) -> np.dtype[Any] | None:
