@@ -8,5 +8,6 @@ void register_arrays(nanobind::module_& m);
 void register_errors();
 void register_functions(nanobind::module_& m);
 void register_plan(nanobind::module_& m);
+void register_shapes(nanobind::module_& m);
 
 }  // namespace sowreap::python

@@ -2,6 +2,7 @@
 Kernels of gather and scatter. Use the functions of the package sowreap instead.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing
@@ -30,6 +31,11 @@ def tensor_scatter(past_cache: object | None, update: object | None, write_indic
 def explain_plan(operator: str, data: object, indices: object, other: object, axis: int = 0, in_place: bool = False) -> str:
     """
     How a call would run, as text. `other` is the output of a gather, the updates of a scatter; shapes must agree and no item is read.
+    """
+
+def infer_shape(operator: str, shapes: Sequence[Sequence[int]], axis: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """
+    The shape of the result, and pairs of sizes that must be equal. A size below 0 stands for one that is not known.
     """
 
 def isa() -> str:

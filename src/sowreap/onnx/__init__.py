@@ -14,6 +14,7 @@ from sowreap.onnx._values import NodeArg
 from sowreap.onnx.export import to_python
 from sowreap.onnx.operators import reference_ops
 from sowreap.onnx.session import InferenceSession, ModelMetadata
+from sowreap.onnx.shapes import infer_shapes
 
 __all__ = [
     "InferenceSession",
@@ -23,6 +24,7 @@ __all__ = [
     "NodeRecord",
     "RunError",
     "backend",
+    "infer_shapes",
     "operators",
     "reference_ops",
     "to_python",
