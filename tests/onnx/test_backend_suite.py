@@ -1,7 +1,7 @@
 """A part of onnx's backend suite; what fails is listed with its reason in a file of data.
 
-The whole suite has some 2,000 tests and takes minutes. Of the tests of single nodes every fifth runs
-here, those of the family in test_backend.py all; the small models all.
+The whole suite has some 2,000 tests and takes minutes. Of the tests of single nodes every fifth
+runs here, those of the family in test_backend.py all; the small models all.
 """
 
 from __future__ import annotations

@@ -16,10 +16,11 @@ import sowreap
 from sowreap.onnx import infer_shapes, operators
 from sowreap.onnx._schemas import SCHEMAS
 
+READ, WRITE = ("data", "indices"), ("data", "indices", "updates")
 NAMES = {
-    "TensorScatter": ["past_cache", "update", "write_indices"],
-    **dict.fromkeys(("Gather", "GatherElements", "GatherND"), ["data", "indices"]),
-    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), ["data", "indices", "updates"]),
+    "TensorScatter": ("past_cache", "update", "write_indices"),
+    **dict.fromkeys(("Gather", "GatherElements", "GatherND"), READ),
+    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), WRITE),
 }
 OPSETS = {"Scatter": 10}
 SIZES = st.integers(0, 4)

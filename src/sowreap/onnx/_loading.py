@@ -142,9 +142,9 @@ def _check_opsets(proto: ModelProto, name: str) -> None:
             limit = newest.get(entry.domain)
             if limit is not None and entry.version > limit:
                 raise ModelError(
-                    f"{name}: opset {entry.version} of domain {entry.domain or LONG_DOMAIN} is newer "
-                    f"than onnx {onnx.__version__} knows, which ends at {limit}. Install a newer "
-                    "onnx, or convert the model with onnx.version_converter.",
+                    f"{name}: opset {entry.version} of domain {entry.domain or LONG_DOMAIN} is "
+                    f"newer than onnx {onnx.__version__} knows, which ends at {limit}. Install a "
+                    "newer onnx, or convert the model with onnx.version_converter.",
                     argument="model",
                     value=entry.version,
                 )

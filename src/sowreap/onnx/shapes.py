@@ -85,12 +85,13 @@ def _operator(node: NodeProto, opset: int | None) -> operators.FamilyOp:
             argument="node",
             value=node.op_type,
         )
-    operator = kind(node, **({} if opset is None else {"opset": opset}))
+    options: dict[str, Any] = {} if opset is None else {"opset": opset}
+    operator = kind(node, **options)
     for name, value in operator.atts_value.items():
         if isinstance(value, RefAttrName):
             raise ArgumentError(
-                f"{operator.version}: {name} is linked to attribute {value.name!r} of the enclosing "
-                "function; give the node its value first.",
+                f"{operator.version}: {name} is linked to attribute {value.name!r} of the "
+                "enclosing function; give the node its value first.",
                 operator=node.op_type,
                 argument=name,
             )
@@ -244,9 +245,10 @@ class _Inference:
             return
         if second >= 0:
             names = sorted(str(self.codes[code]) for code in (one, other) if code in self.codes)
+            low, high = sorted((first, second))
             raise ShapeError(
-                f"{self.function}: {' or '.join(names)} would have to be both {min(first, second)} and "
-                f"{max(first, second)}; the shapes are {', '.join(map(self.shape_text, self.shapes))}.",
+                f"{self.function}: {' or '.join(names)} would have to be both {low} and {high}; "
+                f"the shapes are {', '.join(map(self.shape_text, self.shapes))}.",
                 operator=self.function,
                 argument="shapes",
             )
