@@ -251,6 +251,34 @@ def test_rounds_of_a_loop_that_never_runs_have_their_dtype():
     assert (history.dtype, history.shape[0]) == (np.float32, 0)
 
 
+def test_what_is_not_used_is_not_written():
+    model = parse_model(
+        f"""{HEAD} part (int64 n, bool c, float[k] x) => (float[k] last, float[k] b, float[j] s) {{
+            yes = Constant <value = bool {{1}}> ()
+            last, unused = Loop (n, yes, x) <
+                body = w (int64 i, bool go, float[k] acc) => (bool on, float[k] o, float[k] lost) {{
+                    on = Identity (go)
+                    o = Add (acc, acc)
+                    lost = Exp (acc)
+                }}>
+            a, b = If (c) <
+                then_branch = t () => (float[k] p, float[k] q) {{ p = Exp (x) q = Neg (x) }},
+                else_branch = e () => (float[k] p, float[k] q) {{ p = Exp (x) q = Abs (x) }}>
+            r, s, t = Split <num_outputs = 3> (x)
+            dead = Exp (x)
+        }}"""
+    )
+    feeds = {"n": np.array(2), "c": np.array(True), "x": X}
+    assert_as_session(model, feeds)
+    assert body(model) == [
+        "last = x",
+        "for _ in range(n.item()):\n    o = last + last\n    last = o",
+        "if c:\n    b = -x\nelse:\n    b = np.abs(x)",
+        "_, s, _ = split(x, 3, 0)",
+        "return (last, b, s)",
+    ]
+
+
 def test_scan_axes_and_directions():
     model = parse_model(
         f"""{HEAD} sums (float[k] s0, float[k, m] a, float[m, k] b)

@@ -31,14 +31,11 @@ def export(model: str, output: Path) -> None:
         raise InputError(f"{output}: must end in .py; its weights go to a file that ends in .npz")
     path = files.find_model(model)
     try:
-        from sowreap.onnx import to_python
+        from sowreap.onnx.export import write_script
     except ImportError as error:  # says which package to install
         raise InputError(str(error)) from error
-    weights = output.with_suffix(".npz")
-    before = weights.stat().st_mtime_ns if weights.exists() else None
-    source = to_python(path, weights=weights)
-    output.write_text(source, encoding="utf-8")
+    weights = write_script(path, output)
     out = show.console()
-    out.print(f"{output}: {len(source.splitlines())} lines", highlight=False)
-    if weights.exists() and weights.stat().st_mtime_ns != before:
-        out.print(f"{weights}: {weights.stat().st_size / 1e6:.1f} MB of weights", highlight=False)
+    out.print(f"{output}: {len(output.read_text('utf-8').splitlines())} lines")
+    if weights is not None:
+        out.print(f"{weights}: {weights.stat().st_size / 1e6:.1f} MB of weights")

@@ -29,7 +29,7 @@ def to_python(
     model : path, bytes or onnx.ModelProto
         The model. Nothing in it becomes code but the meaning of its nodes.
     weights : path, optional
-        File for arrays of more than 64 items; the script looks for it, by its name, in its own
+        File for arrays that do not fit on a line; the script looks for it, by its name, in its own
         folder. It is written only if there are such arrays. Without it they are in the script.
 
     Returns
@@ -56,12 +56,39 @@ def to_python(
         active = np.maximum(sent, 0)
         return active
     """
+    file = None if weights is None else Path(weights)
+    source, arrays = _script(model, file)
+    if file is not None and arrays:
+        file.write_bytes(arrays)
+    return source
+
+
+def write_script(
+    model: str | os.PathLike[str] | bytes | ModelProto, path: str | os.PathLike[str]
+) -> Path | None:
+    """Write the script of a model to `path`, and its weights to an ``.npz`` file beside it.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The file of weights, if there are any.
+    """
+    script = Path(path)
+    weights = script.with_suffix(".npz")
+    source, arrays = _script(model, weights)
+    if arrays:
+        weights.write_bytes(arrays)
+    script.write_text(source, encoding="utf-8")
+    return weights if arrays else None
+
+
+def _script(
+    model: str | os.PathLike[str] | bytes | ModelProto, weights: Path | None
+) -> tuple[str, bytes]:
+    """Return the source, and what the file of weights holds: nothing if it needs none."""
     proto = load_model(model)
     module = Module(proto)
-    file = None if weights is None else Path(weights)
-    source = module.source(file)
+    source = module.source(weights)
     if module.needs_evaluator:
         InferenceSession(proto, engine="reference")  # refuses operators that it lacks
-    if file is not None and module.weights:
-        file.write_bytes(archive(module.weights))
-    return source
+    return source, archive(module.weights) if module.weights else b""

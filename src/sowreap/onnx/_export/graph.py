@@ -62,6 +62,7 @@ class FunctionBody:
         self.opsets = opsets
         self.names = module.new_names()
         self.lines: list[str] = []
+        self._used: set[str] = set()
         self._depth = 1
 
     def add(self, line: str) -> None:
@@ -76,7 +77,9 @@ class FunctionBody:
         wanted: dict[str, str] | None = None,
     ) -> None:
         """Write those nodes that `outputs` need; `wanted` gives names for values of these nodes."""
-        for node in _needed(nodes, outputs):
+        needed, used = _needed(nodes, outputs)
+        self._used |= used
+        for node in needed:
             try:
                 self._node(node, scope, wanted or {})
             except KeyError as error:
@@ -146,7 +149,7 @@ class FunctionBody:
         self, node: NodeProto, inputs: list[Value | None], scope: Scope, wanted: dict[str, str]
     ) -> None:
         attributes = {each.name: _attribute_value(each) for each in node.attribute}
-        outputs = _trimmed(node.output)
+        outputs = self._outputs(node)
         version = self.opsets.get(node.domain, 1)
         call = self._call(node.op_type, attributes, inputs, len(outputs), version)
         text = operators.expression(call) if node.domain == "" else None
@@ -168,6 +171,16 @@ class FunctionBody:
                 scope[name] = Value(target, dtype, None, sequence)
         left = tuple_text(targets) if is_unpacked else targets[0]
         self.add(f"{f'({left})' if left.endswith(',') else left} = {text}")
+
+    def _outputs(self, node: NodeProto) -> list[str]:
+        """Return the names of the outputs, "" for each that is not used, up to the last that is.
+
+        Those of Split all count: they say how many pieces there are.
+        """
+        outputs = [name if name in self._used else "" for name in node.output]
+        while len(outputs) > 1 and not outputs[-1] and node.op_type != "Split":
+            outputs.pop()
+        return outputs
 
     def _target(self, name: str, node: NodeProto, wanted: dict[str, str]) -> str:
         if not name:
@@ -204,7 +217,7 @@ class FunctionBody:
         self, node: NodeProto, inputs: list[Value | None], scope: Scope, wanted: dict[str, str]
     ) -> None:
         name, dtypes = self.module.function(node, inputs)
-        outputs = _trimmed(node.output)
+        outputs = self._outputs(node)
         arguments = [self.text(value) for value in inputs if value is not None]
         targets = [self._target(each, node, wanted) for each in outputs]
         targets += ["_"] * (len(dtypes) - len(targets))
@@ -224,12 +237,13 @@ class FunctionBody:
         condition = inputs[0]
         assert condition is not None
         branches = {each.name: each.g for each in node.attribute}
-        targets = [self.variable(name, "if") if name else "" for name in node.output]
+        outputs = self._outputs(node)
+        targets = [self.variable(name, "if") if name else "" for name in outputs]
         found: list[list[Value]] = []
         for keyword, name in (("if", "then_branch"), ("else", "else_branch")):
             self.add(f"if {self.text(condition)}:" if keyword == "if" else "else:")
             found.append(self._branch(branches[name], targets, scope))
-        for name, target, value, other in zip(node.output, targets, *found, strict=False):
+        for name, target, value, other in zip(outputs, targets, *found, strict=False):
             if name:
                 dtype = value.dtype if value.dtype == other.dtype else None
                 scope[name] = Value(target, dtype, None, value.is_sequence)
@@ -244,8 +258,9 @@ class FunctionBody:
         before = len(self.lines)
         self._depth += 1
         self.hold_initializers(graph, inner)
-        self.write(graph.node, names, inner, wanted)
-        values = [inner[name] for name in names]
+        named = list(zip(names, targets, strict=False))
+        self.write(graph.node, [name for name, target in named if target], inner, wanted)
+        values = [inner[name] if target else MISSING for name, target in named]
         for value, target in zip(values, targets, strict=False):
             if target and self.text(value) != target:
                 self.add(f"{target} = {self.text(value)}")
@@ -259,7 +274,7 @@ class FunctionBody:
         limit, condition, *initial = [*inputs, None, None][: max(2, len(inputs))]
         step, keep_name, *carried = [info.name for info in body.input]
         keep_out, *results = [info.name for info in body.output]
-        inner, outputs = Scope(scope), [*node.output, *[""] * len(results)]
+        inner, outputs = Scope(scope), [*self._outputs(node), *[""] * len(results)]
         self.hold_initializers(body, inner)
         targets = []
         for name, output, value in zip(carried, outputs, initial, strict=False):
@@ -282,10 +297,11 @@ class FunctionBody:
             self._depth -= 1
         if counter:
             self.add(f"{counter} = np.int64({counter}_)")
-        self.write(body.node, [keep_out, *results] if keep else results, inner)
-        values = [inner[name] for name in results]
-        self._append(lists, values[len(carried) :])
-        updates = [self.text(value) for value in values[: len(carried)]]
+        kept = _kept(results[len(carried) :], lists)
+        wanted = [*results[: len(carried)], *kept]
+        self.write(body.node, [keep_out, *wanted] if keep else wanted, inner)
+        self._append(filter(None, lists), [inner[name] for name in kept])
+        updates = [self.text(inner[name]) for name in results[: len(carried)]]
         flags = ([keep], [self.text(inner[keep_out])]) if keep else ([], [])
         self._assign([*targets, *flags[0]], [*updates, *flags[1]])
         if len(self.lines) == before:
@@ -337,10 +353,9 @@ class FunctionBody:
                 self.add(f"{lists[-1]} = []")
         return lists
 
-    def _append(self, lists: Sequence[str], values: Sequence[Value]) -> None:
+    def _append(self, lists: Iterable[str], values: Sequence[Value]) -> None:
         for name, value in zip(lists, values, strict=True):
-            if name:
-                self.add(f"{name}.append({self.text(value)})")
+            self.add(f"{name}.append({self.text(value)})")
 
     def _stacked(
         self,
@@ -385,7 +400,7 @@ class FunctionBody:
         }
         state_count = len(inputs) - options["num_scan_inputs"]
         names, results = [info.name for info in body.input], [info.name for info in body.output]
-        inner, outputs = Scope(scope), [*node.output, *[""] * len(results)]
+        inner, outputs = Scope(scope), [*self._outputs(node), *[""] * len(results)]
         self.hold_initializers(body, inner)
         targets = []
         for name, output, value in zip(names, outputs, inputs[:state_count], strict=False):
@@ -397,10 +412,10 @@ class FunctionBody:
         self._scan_head(inputs[state_count:], names[state_count:], options, inner)
         self._depth += 1
         before = len(self.lines)
-        self.write(body.node, results, inner)
-        values = [inner[name] for name in results]
-        self._append(lists, values[state_count:])
-        self._assign(targets, [self.text(value) for value in values[:state_count]])
+        kept = _kept(results[state_count:], lists)
+        self.write(body.node, [*results[:state_count], *kept], inner)
+        self._append(filter(None, lists), [inner[name] for name in kept])
+        self._assign(targets, [self.text(inner[name]) for name in results[:state_count]])
         if len(self.lines) == before:
             self.add("pass")
         self._depth -= 1
@@ -454,16 +469,18 @@ class FunctionBody:
             sources.append(self.text(value))
             inner[info.name] = Value(variables[-1], types.dtype_of(info.type))
         results = [info.name for info in body.output]
-        lists = self._empty_lists(results, node.output)
+        outputs = self._outputs(node)
+        lists = self._empty_lists(results, outputs)
         if len(sources) == 1:
             self.add(f"for {variables[0]} in {sources[0]}:")
         else:
             self.add(f"for {', '.join(variables)} in zip({', '.join(sources)}, strict=True):")
         self._depth += 1
-        self.write(body.node, results, inner)
-        self._append(lists, [inner[name] for name in results])
+        kept = _kept(results, lists)
+        self.write(body.node, kept, inner)
+        self._append(filter(None, lists), [inner[name] for name in kept])
         self._depth -= 1
-        for name, output in zip(lists, node.output, strict=False):
+        for name, output in zip(lists, outputs, strict=False):
             if output:
                 scope[output] = Value(name, is_sequence=True)
 
@@ -476,14 +493,19 @@ _CONTROL: dict[str, Any] = {
 }
 
 
-def _needed(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[NodeProto]:
-    """Return the nodes whose outputs are used."""
+def _needed(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> tuple[list[NodeProto], set[str]]:
+    """Return the nodes whose outputs are used, and all names that are."""
     used, kept = set(outputs), []
     for node in reversed(nodes):
         if used.intersection(filter(None, node.output)):
             kept.append(node)
             used |= _read(node)
-    return kept[::-1]
+    return kept[::-1], used
+
+
+def _kept(results: Sequence[str], lists: Sequence[str]) -> list[str]:
+    """Return the results of a round that go to a list."""
+    return [result for result, name in zip(results, lists, strict=False) if name]
 
 
 def _read(node: NodeProto) -> set[str]:
@@ -560,11 +582,3 @@ def _attribute_value(attribute: AttributeProto) -> Any:
 
 def _keyword(name: str, text: str) -> str:
     return f"{name}={text}" if name.isidentifier() else f"**{{{quoted(name)}: {text}}}"
-
-
-def _trimmed(names: Sequence[str]) -> list[str]:
-    """Return the names of outputs without the missing ones at the end."""
-    outputs = list(names)
-    while len(outputs) > 1 and not outputs[-1]:
-        outputs.pop()
-    return outputs
