@@ -24,12 +24,24 @@ void check_rank(const char* op, const char* name, const View& v) {
   }
 }
 
+bool is_known(std::int64_t size) { return size >= 0; }
+
+// Whether two sizes are certainly not equal. Where one is not known, that they are is learned.
+bool differ(std::int64_t a, std::int64_t b, Equalities* learned) {
+  if (is_known(a) && is_known(b)) return a != b;
+  if (a != b && learned != nullptr) learned->emplace_back(a, b);
+  return false;
+}
+
+// Whether `a` is certainly more than `b`.
+bool exceeds(std::int64_t a, std::int64_t b) { return is_known(a) && is_known(b) && a > b; }
+
 // A result that NumPy could not hold, found before anything is allocated. (Only gathers need this:
 // the result of a scatter has the shape of an array that exists.)
 void check_size(const char* op, const Shape& shape, std::int64_t item) {
   std::int64_t bytes = item;
   for (int d = 0; d < shape.rank; ++d) {
-    if (shape.sizes[d] == 0) continue;  // NumPy leaves them out of the product too
+    if (shape.sizes[d] <= 0) continue;  // NumPy leaves 0 out of the product too
     if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) {
       fail(op, "indices",
            "the result would have shape " + text_of(shape) +
@@ -51,7 +63,7 @@ void check_elements(const char* op, const View& data, const View& indices, int a
              std::to_string(data.rank) + "; they must be equal. " + both(data, indices) + ".");
   }
   for (int d = 0; d < data.rank; ++d) {
-    if (d != axis && indices.shape[d] > data.shape[d]) {
+    if (d != axis && exceeds(indices.shape[d], data.shape[d])) {
       fail(op, "indices",
            "indices has size " + std::to_string(indices.shape[d]) + " in dimension " +
                std::to_string(d) + ", data only " + std::to_string(data.shape[d]) +
@@ -63,11 +75,11 @@ void check_elements(const char* op, const View& data, const View& indices, int a
 }
 
 void check_updates(const char* op, const View& updates, const Shape& expected, const char* rule,
-                   const std::string& context) {
+                   const std::string& context, Equalities* learned) {
   bool same = updates.rank == expected.rank;
   int first = 0;
   for (; same && first < updates.rank; ++first) {
-    if (updates.shape[first] != expected.sizes[first]) break;
+    if (differ(updates.shape[first], expected.sizes[first], learned)) break;
   }
   if (same && first == updates.rank) return;
   const std::string where = same ? "; they first differ in dimension " + std::to_string(first) +
@@ -119,7 +131,8 @@ Shape gather_elements_shape(const View& data, const View& indices, std::int64_t 
   return shape;
 }
 
-Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_dims) {
+Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_dims,
+                      Equalities* learned) {
   const char* op = "gather_nd";
   check_rank(op, "data", data);
   check_rank(op, "indices", indices);
@@ -132,7 +145,7 @@ Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_
   }
   const int b = static_cast<int>(batch_dims);
   for (int d = 0; d < b; ++d) {
-    if (data.shape[d] != indices.shape[d]) {
+    if (differ(data.shape[d], indices.shape[d], learned)) {
       fail(op, "indices",
            "indices has size " + std::to_string(indices.shape[d]) + " in batch dimension " +
                std::to_string(d) + " but data has " + std::to_string(data.shape[d]) +
@@ -160,16 +173,17 @@ Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_
 }
 
 void check_scatter_elements(const char* op, const View& data, const View& indices,
-                            const View& updates, std::int64_t axis) {
+                            const View& updates, std::int64_t axis, Equalities* learned) {
   check_rank(op, "data", data);
   check_elements(op, data, indices, resolve_axis(op, axis, data, "data"));
   Shape expected;
   append_sizes(expected, indices, 0, indices.rank);
   check_updates(op, updates, expected, "the shape of indices",
-                "data has shape " + text_of(data) + ", axis = " + std::to_string(axis));
+                "data has shape " + text_of(data) + ", axis = " + std::to_string(axis), learned);
 }
 
-void check_scatter_nd(const View& data, const View& indices, const View& updates) {
+void check_scatter_nd(const View& data, const View& indices, const View& updates,
+                      Equalities* learned) {
   const char* op = "scatter_nd";
   check_rank(op, "data", data);
   check_rank(op, "indices", indices);
@@ -187,11 +201,11 @@ void check_scatter_nd(const View& data, const View& indices, const View& updates
   append_sizes(expected, indices, 0, indices.rank - 1);
   append_sizes(expected, data, static_cast<int>(k), data.rank);
   check_updates(op, updates, expected, "indices.shape[:-1] + data.shape[k:]",
-                both(data, indices) + ", so k = " + std::to_string(k));
+                both(data, indices) + ", so k = " + std::to_string(k), learned);
 }
 
 void check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
-                          std::int64_t axis) {
+                          std::int64_t axis, Equalities* learned) {
   const char* op = "tensor_scatter";
   check_rank(op, "past_cache", past_cache);
   const int a = resolve_axis(op, axis, past_cache, "past_cache");
@@ -209,7 +223,7 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
   }
   for (int d = 0; d < update.rank; ++d) {
     const std::int64_t have = update.shape[d], room = past_cache.shape[d];
-    if (d == a ? have > room : have != room) {
+    if (d == a ? exceeds(have, room) : differ(have, room, learned)) {
       fail(op, "update",
            "update has size " + std::to_string(have) + " in dimension " + std::to_string(d) +
                ", past_cache " + std::to_string(room) +
@@ -219,7 +233,7 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
     }
   }
   if (write_indices == nullptr) return;
-  if (write_indices->rank != 1 || write_indices->shape[0] != past_cache.shape[0]) {
+  if (write_indices->rank != 1 || differ(write_indices->shape[0], past_cache.shape[0], learned)) {
     fail(op, "write_indices",
          "write_indices has shape " + text_of(*write_indices) + " but needs shape (" +
              std::to_string(past_cache.shape[0]) + ",), one entry a batch row. " + context + ".");

@@ -2,6 +2,7 @@
 Kernels of gather and scatter. Use the functions of the package sowreap instead.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing
@@ -40,6 +41,10 @@ def set_pool_limit(limit: int) -> None:
 
 def pool_held() -> int:
     """Unused bytes of results that are kept now."""
+def infer_shape(operator: str, shapes: Sequence[Sequence[int]], axis: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """
+    The shape of the result, and pairs of sizes that must be equal. A size below 0 stands for one that is not known.
+    """
 
 def isa() -> str:
     """The instruction set in use: 'baseline', 'avx2' or 'avx512'."""

@@ -157,6 +157,22 @@ def test_options_and_descriptions_set_attributes():
         operators.ScatterND(node, reduction="sum")
 
 
+@pytest.mark.parametrize("op_type", EXAMPLES)
+def test_description_alone_makes_an_operator(op_type: str):
+    inputs, attributes, expected = EXAMPLES[op_type]
+    described: dict[str, Any] = {
+        "atts": {
+            name: {"value": value.encode() if isinstance(value, str) else value}
+            for name, value in attributes.items()
+        }
+    }
+    operator = getattr(operators, op_type)(None, described)
+    assert operator.atts_value | attributes == operator.atts_value
+    assert_array_equal(operator.run(*inputs)[0], expected, strict=True)
+    with pytest.raises(sowreap.ArgumentError, match="unknown attribute 'runtime'"):
+        getattr(operators, op_type)(None, runtime="c")
+
+
 def test_node_of_another_operator_is_refused():
     node = helper.make_node("Gather", ["d", "i"], ["y"])
     with pytest.raises(sowreap.ArgumentError, match="GatherND: the node is a 'Gather'"):

@@ -15,8 +15,10 @@ from sowreap.onnx._evaluator import NodeRecord
 from sowreap.onnx._reference_engine import ModelMetadata
 from sowreap.onnx._rewrite import Placement
 from sowreap.onnx._values import NodeArg
+from sowreap.onnx.export import to_python
 from sowreap.onnx.operators import reference_ops
 from sowreap.onnx.session import InferenceSession
+from sowreap.onnx.shapes import infer_shapes
 
 __all__ = [
     "Finding",
@@ -33,6 +35,8 @@ __all__ = [
     "check",
     "convert",
     "custom_ops_library",
+    "infer_shapes",
     "operators",
     "reference_ops",
+    "to_python",
 ]

@@ -71,7 +71,9 @@ def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[Mode
             argument="model",
             value=model,
         )
-    return _standard_form(proto), name
+    proto = _standard_form(proto)
+    _check_opsets(proto, name)
+    return proto, name
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -141,6 +143,25 @@ def _parse(content: bytes, name: str) -> ModelProto:
             argument="model",
         ) from error
     return proto
+
+
+def _check_opsets(proto: ModelProto, name: str) -> None:
+    """Check that onnx knows the opsets of ONNX's own domains that the model asks for."""
+    newest: dict[str, int] = {}
+    for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP:
+        domain = "" if domain == LONG_DOMAIN else domain
+        newest[domain] = max(version, newest.get(domain, 0))
+    for owner in (proto, *proto.functions):
+        for entry in owner.opset_import:
+            limit = newest.get(entry.domain)
+            if limit is not None and entry.version > limit:
+                raise ModelError(
+                    f"{name}: opset {entry.version} of domain {entry.domain or LONG_DOMAIN} is "
+                    f"newer than onnx {onnx.__version__} knows, which ends at {limit}. Install a "
+                    "newer onnx, or convert the model with onnx.version_converter.",
+                    argument="model",
+                    value=entry.version,
+                )
 
 
 def check_model(proto: ModelProto, name: str) -> None:

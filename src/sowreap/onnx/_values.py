@@ -172,9 +172,32 @@ def _checked_tensor(name: str, value_type: TypeProto, value: Any) -> np.ndarray[
                 argument=name,
                 value=array.dtype,
             )
-        array = array.astype(expected)
+        array = _rounded(name, array, expected)
     _check_shape(name, value_type, array.shape)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _rounded(
+    name: str, array: np.ndarray[Any, Any], expected: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    """Return numbers of a list in the dtype of the model, which must have room for them."""
+    with np.errstate(over="ignore"):
+        rounded = array.astype(expected)
+    if "int" in expected.name:
+        lost = rounded.astype(array.dtype) != array
+    else:
+        lost = np.isfinite(array) & ~np.isfinite(rounded)
+    if lost.any():
+        position = tuple(int(i) for i in np.argwhere(lost)[0])
+        value = array[position].item()
+        raise ArgumentError(
+            f"input {name!r} holds {value!r} at {position}, which {expected} has no room for. "
+            "Give numbers that fit.",
+            argument=name,
+            position=position,
+            value=value,
+        )
+    return rounded
 
 
 def _as_strings(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from onnx import ModelProto, NodeProto, helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from sowreap._errors import ArgumentError, SowreapError
+from sowreap.onnx._errors import ModelError
 from sowreap.onnx.session import InferenceSession
 
 __all__ = [
@@ -145,9 +146,15 @@ class SowreapBackend(Backend):
         """
         opset = keywords.pop("opset_version", None) or _newest_opset(node)
         _refuse_keywords("run_node", keywords)
-        graph = helper.make_graph([node], "node", _untyped(node.input), _untyped(node.output))
+        names = [name for name in node.input if name]
+        feeds = dict(inputs) if isinstance(inputs, Mapping) else _by_name(names, list(inputs))
+        typed = [_typed(name, feeds.get(name)) for name in names]
+        untyped = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+        graph = helper.make_graph([node], "node", typed, untyped)
         imports = [helper.make_opsetid(node.domain, opset)]
-        return cls.prepare(helper.make_model(graph, opset_imports=imports), device).run(inputs)
+        if node.domain:  # for graphs in its attributes
+            imports.append(helper.make_opsetid("", onnx.defs.onnx_opset_version()))
+        return cls.prepare(helper.make_model(graph, opset_imports=imports), device).run(feeds)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
@@ -163,12 +170,29 @@ supports_device = SowreapBackend.supports_device
 
 
 def _newest_opset(node: NodeProto) -> int:
-    schema = onnx.defs.get_schema(node.op_type, domain=node.domain)
+    try:
+        schema = onnx.defs.get_schema(node.op_type, domain=node.domain)
+    except onnx.defs.SchemaError as error:
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        raise ModelError(
+            f"run_node: onnx {onnx.__version__} has no operator {name!r}. Correct op_type and "
+            "domain of the node; a local function runs as part of its model.",
+            operator="run_node",
+            argument="node",
+            value=node.op_type,
+        ) from error
     return onnx.defs.onnx_opset_version() if node.domain == "" else schema.since_version
 
 
-def _untyped(names: Sequence[str]) -> list[onnx.ValueInfoProto]:
-    return [helper.make_empty_tensor_value_info(name) for name in names if name]
+def _typed(name: str, value: Any) -> onnx.ValueInfoProto:
+    """Describe an input; operators that ONNX defines as functions of the types need to know."""
+    if not isinstance(value, np.ndarray | np.generic):
+        return helper.make_empty_tensor_value_info(name)
+    if value.dtype.kind in "OUST":
+        number = onnx.TensorProto.STRING
+    else:
+        number = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
+    return helper.make_tensor_value_info(name, number, value.shape)
 
 
 def _by_name(names: list[str], values: list[Any]) -> dict[str, Any]:

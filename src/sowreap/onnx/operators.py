@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import onnx.defs
 from numpy.typing import ArrayLike, NDArray
-from onnx import NodeProto
+from onnx import NodeProto, helper
 from onnx.reference.op_run import OpRun, RefAttrName
 
 import sowreap
@@ -44,8 +44,9 @@ class FamilyOp(OpRun):
 
     Parameters
     ----------
-    onnx_node : onnx.NodeProto
-        The node. Its attributes must be those of the operator's version.
+    onnx_node : onnx.NodeProto or None
+        The node. Its attributes must be those of the operator's version. None stands for a node
+        whose attributes `desc` and `options` tell.
     desc : dict, optional
         What the runtime knows of the node: the ``run_params`` of onnx's reference evaluator, where
         ``opsets`` tells the version, or mlprodict's description, where ``atts`` holds attributes.
@@ -63,11 +64,14 @@ class FamilyOp(OpRun):
     function: ClassVar[str]
 
     def __init__(
-        self, onnx_node: NodeProto, desc: Mapping[str, Any] | None = None, **options: Any
+        self, onnx_node: NodeProto | None, desc: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
         self.desc = desc
         given = {**_described_attributes(desc), **options}
         opset = given.pop("opset", _described_opset(desc))
+        if onnx_node is None:
+            name = type(self).__name__
+            onnx_node = helper.make_node(name, find_schema(name, opset).inputs, ["output"])
         try:
             self.version = self._checked_version(onnx_node, opset, given)
         except ArgumentError as error:
