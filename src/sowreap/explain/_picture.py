@@ -244,9 +244,12 @@ class Picture:
         """Return the cell of the output of a gather, or of the updates of a scatter."""
         return self.cells[self.trace.moved_name][pair.moved]
 
-    def steps_of(self, cell: Cell) -> list[int]:
-        """Return the steps that a cell takes part in."""
-        return list(dict.fromkeys(self.trace.pairs[p].step for p in cell.pairs))
+    def twin(self, cell: Cell) -> Cell | None:
+        """Return the cell at the same place of a scatter's output, or of data for the output."""
+        twins = {self.names.data: self.names.output, self.names.output: self.names.data}
+        if self.trace.is_gather or cell.panel not in twins:
+            return None
+        return self.cells[twins[cell.panel]].get(cell.at)
 
     def _add_cells(self, panel: Panel) -> None:
         for at in itertools.product(*(range(len(axis)) for axis in panel.window)):

@@ -351,7 +351,7 @@ def _draw_cell(canvas: _Canvas, cell: Cell, box: Box) -> None:
 
 
 def _draw_arrows(canvas: _Canvas, picture: Picture) -> None:
-    for step in _featured(picture):
+    for step in featured(picture):
         colour = picture.colour(step)
         canvas.markers.add(colour)
         canvas.arrows += [
@@ -361,7 +361,7 @@ def _draw_arrows(canvas: _Canvas, picture: Picture) -> None:
         ]
 
 
-def _featured(picture: Picture) -> list[Step]:
+def featured(picture: Picture) -> list[Step]:
     """Return the steps to draw arrows for: all of a few, else the first of each colour."""
     steps = [step for step in picture.trace.steps if step.cell is not None]
     is_list = any(len(panel.shape) < 2 for panel in picture.trace.panels.values())
