@@ -12,6 +12,7 @@ import click
 import sowreap
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
+from sowreap._cli.explain import explain
 from sowreap._cli.info import info
 from sowreap._cli.op import op
 from sowreap._cli.run import run
@@ -92,5 +93,6 @@ def cli(show_traceback: bool) -> None:
 
 cli.add_command(run)
 cli.add_command(op)
+cli.add_command(explain)
 cli.add_command(info)
 cli.add_command(directml)

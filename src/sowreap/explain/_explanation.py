@@ -50,11 +50,11 @@ class Explanation:
     output[i] = data[indices[i]]
     2 indices read from data: 1 negative.
     <BLANKLINE>
-    data         indices     output
-    (3,) int64   (2,) int64  (2,) int64
-      0  10      0     2     0  30
-      1  20 ◂    1  -2→1 ↶   1  20
-      2  30 ◂
+    data          indices       output
+    (3,) int64    (2,) int64    (2,) int64
+    0  10         0       2     0  30
+    1  20         1  -2→1 ↶     1  20
+    2  30
     <BLANKLINE>
     1  indices[0] = 2
        data[2] → output[0]    = 30

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -121,6 +120,7 @@ def formula(
 
     Examples
     --------
+    >>> import numpy as np
     >>> data, indices = np.zeros((3, 2)), np.zeros((2, 2), int)
     >>> keywords = {"axis": 0, "reduction": "add"}
     >>> form = form_of("scatter_elements", data, indices, keywords)

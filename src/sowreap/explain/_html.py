@@ -51,7 +51,10 @@ def _root(picture: Picture, name: str, tag: str) -> str:
 def _style() -> str:
     dark = DARK.variables() + "color-scheme:dark;"
     # Jupyter and VS Code tell their theme by an attribute or class further out.
-    outer = "[data-jp-theme-light=false] .srx:not([data-theme=light]),.vscode-dark .srx:not([data-theme=light])"
+    outer = ",".join(
+        f"{theme} .srx:not([data-theme=light])"
+        for theme in ("[data-jp-theme-light=false]", ".vscode-dark")
+    )
     text = files("sowreap.explain").joinpath("page.css").read_text("utf-8")
     lines = " ".join(line.strip() for line in text.splitlines())
     return (
@@ -161,10 +164,9 @@ def _panel(picture: Picture, panel: Panel, numbers: dict[int, int]) -> str:
     if 0 in panel.shape:
         blocks = '<div class="srx-shape">empty</div>'
     else:
-        blocks = "".join(
-            f'<div class="srx-line">{"".join(_block(panel, block, numbers) for block in line)}</div>'
-            for line in picture.blocks(panel)
-        )
+        lines = picture.blocks(panel)
+        slabs = ("".join(_block(panel, block, numbers) for block in line) for line in lines)
+        blocks = "".join(f'<div class="srx-line">{line}</div>' for line in slabs)
     return (
         f'<div class="srx-panel"><div class="srx-name">{panel.name}</div>'
         f'<div class="srx-shape">{panel.shape} {escape(panel.dtype)}</div>{notes}'
@@ -197,7 +199,9 @@ def _rows(block: Block, numbers: dict[int, int]) -> Iterator[str]:
         head = f'<th class="srx-h" scope="row">{row}</th>' if has_rows else ""
         if not any(cells):
             head = '<td class="srx-g">⋮</td>'
-        inner = "".join('<td class="srx-g"></td>' if c is None else _cell(c, numbers) for c in cells)
+        inner = "".join(
+            '<td class="srx-g"></td>' if c is None else _cell(c, numbers) for c in cells
+        )
         yield f'<tr class="srx-r">{head}{inner}</tr>'
 
 
@@ -235,6 +239,8 @@ def _data(picture: Picture) -> dict[str, Any]:
         "gather": trace.is_gather,
         "running": trace.error is None and (trace.is_gather or trace.is_prefix),
         "featured": [trace.steps.index(step) for step in featured(picture)],
+        "overview": _overview(picture),
+        "columns": picture.is_horizontal(trace.panels[picture.names.indices]),
         "outputs": [number(cell) for cell in picture.cells[picture.names.output].values()],
         "twins": [number(picture.twin(cell)) for cell in picture.all_cells()],
         "idle": [_idle(picture, cell) for cell in picture.all_cells()],
@@ -262,6 +268,16 @@ def _data(picture: Picture) -> dict[str, Any]:
             for pair in trace.pairs
         ],
     }
+
+
+def _overview(picture: Picture) -> list[list[str]]:
+    """Return a few of the steps in words."""
+    lines = []
+    for step in featured(picture)[:4]:
+        number = picture.trace.steps.index(step)
+        pair = next(p for p in picture.trace.pairs if p.step == number and p.data is not None)
+        lines.append([picture.step_line(step), picture.move_line(pair)])
+    return lines
 
 
 def _idle(picture: Picture, cell: Cell) -> str:

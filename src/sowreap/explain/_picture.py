@@ -150,12 +150,12 @@ class Picture:
         window, rank = panel.window, len(panel.shape)
         if rank <= 1:
             axis: list[int | None] = _with_gaps(window[0], panel.shape[0]) if rank else [None]
-            single: list[int | None] = [None]
-            cells = {(c, None): cell for (c, *_), cell in _by_first(self.cells[panel.name])}
-            if self.is_horizontal(panel):
-                turned = {(None, c): cell for (c, _), cell in cells.items()}
-                return [[Block("", single, axis, turned)]]
-            return [[Block("", axis, single, cells)]]
+            is_row = self.is_horizontal(panel)
+            cells: dict[tuple[int | None, int | None], Cell] = {}
+            for at, cell in self.cells[panel.name].items():
+                position = at[0] if at else None
+                cells[(None, position) if is_row else (position, None)] = cell
+            return [[Block("", [None], axis, cells) if is_row else Block("", axis, [None], cells)]]
         rows = _with_gaps(window[-2], panel.shape[-2])
         columns = _with_gaps(window[-1], panel.shape[-1])
         lines = itertools.product(*window[:-3])
@@ -197,10 +197,10 @@ class Picture:
         """Return what an index tuple says, and where it leads."""
         assert self.trace.form is not None
         given = place(self.names.indices, step.position)
-        index = _tuple(step.index, self.trace.form.tuples)
+        index = _tuple(step.given, self.trace.form.tuples)
         if step.marks & ABSENT:
             return f"{given} = {index}: {self._absent_line(step)}"
-        if step.cell in (None, step.index) and self.trace.operator != "tensor_scatter":
+        if step.cell in (None, step.given) and self.trace.operator != "tensor_scatter":
             return f"{given} = {index}"
         why = "".join(
             f" ({MEANINGS[mark]})"
@@ -233,7 +233,7 @@ class Picture:
         assert self.trace.form is not None
         if not self.trace.form.tuples:
             return [cells[step.position]]
-        return [cells[(*step.position, c)] for c in range(len(step.index))]
+        return [cells[(*step.position, c)] for c in range(len(step.given))]
 
     def data_cell(self, pair: Pair) -> Cell | None:
         """Return the cell of data, or in a scatter of the output, if it is shown."""
@@ -267,7 +267,7 @@ class Picture:
                 is_bad = component in step.bad
                 marks = [m for m in SYMBOLS if m in step.marks and (is_bad or m not in ABSENT)]
                 place_there = step.cell[component] if step.cell else None
-                if place_there == step.index[component]:
+                if place_there == step.given[component]:
                     marks = [m for m in marks if m == "repeated"]
                 elif place_there is not None and self.trace.operator != "tensor_scatter":
                     cell.note = f"→{place_there}"
@@ -313,7 +313,7 @@ class Picture:
         if length == 0:
             return f"axis {axis} has length 0, so no index is in range"
         return (
-            f"{step.index[component]} is not in [{-length}, {length - 1}], the range of axis {axis}"
+            f"{step.given[component]} is not in [{-length}, {length - 1}], the range of axis {axis}"
         )
 
     def _write_lines(self, pair: Pair) -> list[str]:
@@ -337,13 +337,6 @@ def _attribute(value: Any) -> str:
 
 def _tuple(components: Coordinate, is_tuple: bool) -> str:
     return f"[{', '.join(map(str, components))}]" if is_tuple else str(components[0])
-
-
-def _by_first(
-    cells: dict[Coordinate, Cell],
-) -> Iterator[tuple[tuple[int | None, ...], Cell]]:
-    for at, cell in cells.items():
-        yield (at or (None,)), cell
 
 
 def _each(window: tuple[tuple[int, ...], ...]) -> Iterator[Coordinate]:

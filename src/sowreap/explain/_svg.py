@@ -28,9 +28,11 @@ _ARROWS = 6  # steps with arrows
 _STYLE = """
 #{id}{{{light}}}
 @media (prefers-color-scheme:dark){{#{id}{{{dark}}}}}
-#{id} text{{font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",sans-serif;fill:var(--srx-ink)}}
+#{id} text{{fill:var(--srx-ink)}}
+#{id} text{{font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",sans-serif}}
 #{id} .m{{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}}
-#{id} .m,#{id} .s{{paint-order:stroke;stroke:var(--srx-halo,var(--srx-ground));stroke-width:3.5;stroke-linejoin:round}}
+#{id} .m,#{id} .s{{paint-order:stroke;stroke:var(--srx-halo,var(--srx-ground))}}
+#{id} .m,#{id} .s{{stroke-width:3.5;stroke-linejoin:round}}
 #{id} .s{{fill:var(--srx-muted)}}
 #{id} .e{{fill:var(--srx-bad)}}
 #{id} .c{{fill:var(--srx-cell)}}
@@ -82,7 +84,6 @@ def render(picture: Picture) -> str:
     canvas = _Canvas()
     trace = picture.trace
     y = canvas.heading(picture)
-    placed = {}
     if trace.panels:
         placed, y = _place_panels(picture, y)
         if picture.is_horizontal(trace.panels[picture.names.indices]):

@@ -1,7 +1,7 @@
 """One call of an operator, and where each of the elements shown came from and went.
 
-No rule about indices stands here. Coordinates of `data`, as arrays that take no memory, are gathered
-with the indices of the call; a gather reads exactly the places that a scatter writes.
+No rule about indices stands here. The coordinates of `data`, spread over its shape by strides of 0,
+are gathered with the indices of the call; a gather reads exactly the places that a scatter writes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +82,8 @@ class Step(NamedTuple):
         Its place among all index tuples of the call, from 0.
     position : tuple of int
         Where it stands in `indices`, without the axis of components.
-    index : tuple of int
-        Its components as they were given.
+    given : tuple of int
+        Its components.
     cell : tuple of int or None
         The place on the addressed axes; None where there is none.
     marks : frozenset of str
@@ -94,7 +94,7 @@ class Step(NamedTuple):
 
     number: int
     position: Coordinate
-    index: Coordinate
+    given: Coordinate
     cell: Coordinate | None
     marks: frozenset[str]
     bad: frozenset[int]
@@ -103,9 +103,9 @@ class Step(NamedTuple):
 class Pair(NamedTuple):
     """One element that moves in a step.
 
-    `data` is its place in data (in a scatter: in the output), None where there is none; `moved` that
-    in the output of a gather or the updates of a scatter. `before` and `after` are the values of a
-    scatter's target around the step, None where steps that are not shown would matter.
+    `data` is its place in data (in a scatter: in the output), None where there is none; `moved`
+    that in the output of a gather or the updates of a scatter. `before` and `after` are the values
+    of a scatter's target around the step, None where steps that are not shown would matter.
     """
 
     step: int
@@ -157,7 +157,7 @@ def trace(operator: str, arguments: Mapping[str, Any], shown: Mapping[str, Any])
     `shown` are the arguments to write down, without those that have their default.
     """
     names = NAMES[operator]
-    inputs = [n for n in (names.data, names.indices, names.updates) if n in shown]
+    inputs = [n for n in (names.data, names.indices, names.updates) if n and n in shown]
     attributes = {name: value for name, value in shown.items() if name not in (*inputs, "out")}
     found = Trace(operator, attributes, [])
     function = getattr(sowreap, operator)
@@ -289,8 +289,8 @@ def _resolve(
 ) -> tuple[Array, frozenset[Coordinate]]:
     """Return the place in data of each moved element, and where indices are out of range.
 
-    The places have the shape of the moved window and an axis of coordinates; they are -1 where there
-    is none. The positions are those within the window of indices.
+    The places have the shape of the moved window and an axis of coordinates; they are -1 where
+    there is none. The positions are those within the window of indices.
     """
     shown = np.array(indices[_open_mesh(windows.indices)])
     axes = _coordinates(form, windows, data.shape)
@@ -339,9 +339,9 @@ def _outside(check: Callable[[Array], object], shown: Array) -> tuple[Array, fro
             check(within)
             return within, frozenset(outside)
         except OutOfRangeError as error:
-            assert error.position is not None
-            outside.add(error.position)
-            within[error.position] = 0
+            position = cast(Coordinate, error.position)
+        outside.add(position)
+        within[position] = 0
 
 
 def _moved_at(form: Form, position: Coordinate) -> tuple[Any, ...]:
@@ -377,7 +377,7 @@ def _resolve_cache(
     mesh = [np.array(coordinates) for coordinates in windows.moved]
     places = np.stack(np.meshgrid(*mesh, indexing="ij"), axis=-1)
     spread = [1] * len(windows.moved)
-    spread[0], spread[axis] = cells.shape
+    spread[0], spread[axis] = batches, len(windows.moved[axis])
     places[..., axis] = cells.reshape(spread)
     for position in outside:
         places[position] = _ABSENT

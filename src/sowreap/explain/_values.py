@@ -15,8 +15,8 @@ def full(value: Any) -> str:
 
     Examples
     --------
-    >>> full(np.float32(0.1)), full("a\\nb")
-    ('0.1', "'a\\\\nb'")
+    >>> full(np.float32(0.1)), full(True)
+    ('0.1', 'True')
     """
     text = _text(value)
     if len(text) <= FULL_WIDTH:
@@ -61,7 +61,7 @@ def _is_small_float(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     if isinstance(value, np.generic) and value.dtype.isbuiltin != 2:
-        value = value.item() if value.dtype.kind not in "gGMmV" else value
+        value = value.item() if value.dtype.kind in "biuSU" else value
     if _is_small_float(value):
         return f"{float(value):g}"
     try:

@@ -106,7 +106,7 @@ function (root, data) {
       shown = { pairs: data.featured.flatMap((s) => pairsOfStep[s]), steps: data.featured };
       draw();
       count.textContent = `${total} ${total === 1 ? "step" : "steps"}`;
-      tell(data.hint, []);
+      tell(data.hint, data.overview);
     } else if (step === 0) {
       light([], [], []);
       count.textContent = `start of ${total}`;
@@ -137,35 +137,49 @@ function (root, data) {
   /* ---- arrows ---- */
 
   function box(list, base) {
-    const boxes = list.map((c) => cells[c].getBoundingClientRect());
-    const left = Math.min(...boxes.map((b) => b.left)) - base.left;
-    const right = Math.max(...boxes.map((b) => b.right)) - base.left;
-    const top = Math.min(...boxes.map((b) => b.top)) - base.top;
-    const bottom = Math.max(...boxes.map((b) => b.bottom)) - base.top;
-    const panel = cells[list[0]].closest(".srx-panel").getBoundingClientRect();
-    const grid = cells[list[0]].closest(".srx-blocks").getBoundingClientRect();
-    return {
-      left, right, top, bottom, x: (left + right) / 2, y: (top + bottom) / 2,
-      panelLeft: grid.left - base.left, panelRight: Math.max(...[...cells[list[0]].closest(".srx-blocks").querySelectorAll("[data-c]")].map((c) => c.getBoundingClientRect().right)) - base.left,
-      panelTop: panel.top - base.top, panelBottom: panel.bottom - base.top,
+    const edges = (found) => {
+      const boxes = found.map((cell) => cell.getBoundingClientRect());
+      return {
+        left: Math.min(...boxes.map((b) => b.left)) - base.left,
+        right: Math.max(...boxes.map((b) => b.right)) - base.left,
+        top: Math.min(...boxes.map((b) => b.top)) - base.top,
+        bottom: Math.max(...boxes.map((b) => b.bottom)) - base.top,
+      };
     };
+    const own = edges(list.map((c) => cells[c]));
+    const panel = edges([...cells[list[0]].closest(".srx-panel").querySelectorAll("[data-c]")]);
+    const middle = { x: (own.left + own.right) / 2, y: (own.top + own.bottom) / 2 };
+    return { ...own, ...middle, panelLeft: panel.left, panelRight: panel.right };
+  }
+
+  /* Below each other: out to the right and back, past the values. */
+  function around(a, b) {
+    const edge = Math.min(Math.max(a.panelRight, b.panelRight) + 44, stage.clientWidth + 8);
+    const out = (c) => (c.right < c.panelRight - 2 ? c.bottom + 2 : c.y);
+    const start = a.right < a.panelRight - 2 ? `M${a.right - 7} ${a.bottom}q0 2 3 2H${a.panelRight}` : `M${a.right + 1} ${a.y}`;
+    const end = b.right < b.panelRight - 2 ? `H${b.right - 4}q-5 0 -5 -5` : "";
+    return `${start}C${edge} ${out(a)} ${edge} ${out(b)} ${b.right < b.panelRight - 2 ? b.panelRight : b.right + 4} ${out(b)}${end}`;
+  }
+
+  /* Between columns: below the panels, `aside` of the middle of an index. */
+  function under(a, b, aside) {
+    const [x1, x2] = aside > 0 ? [a.x + aside, b.x] : [a.x, b.x + aside];
+    const [y1, y2] = [a.bottom + 1, b.bottom + 4];
+    const low = Math.max(y1, y2) + 34;
+    return `M${x1} ${y1}C${x1} ${low} ${x2} ${low} ${x2} ${y2}`;
   }
 
   function path(a, b) {
-    if (b.panelLeft < a.panelRight - 1) {
-      const [y1, y2] = b.panelTop >= a.panelTop ? [a.bottom + 1, b.top - 4] : [a.top - 1, b.bottom + 4];
-      const bend = 0.45 * (y2 - y1);
-      return `M${a.x} ${y1}C${a.x} ${y1 + bend} ${b.x} ${y2 - bend} ${b.x} ${y2}`;
-    }
+    if (b.panelLeft < a.panelRight - 1) return around(a, b);
     let d, x1 = a.right + 1, y1 = a.y, x2 = b.left - 5, y2 = b.y, tail = "";
     if (a.right < a.panelRight - 2) {
       d = `M${a.right - 7} ${a.bottom}q0 2 3 2H${a.panelRight}`;
       [x1, y1] = [a.panelRight, a.bottom + 2];
     } else d = `M${x1} ${y1}`;
-    if (b.left > b.panelLeft + 44) {
-      [x2, y2] = [b.panelLeft + 18, b.bottom + 2];
+    if (b.left > b.panelLeft + 2) {
+      [x2, y2] = [b.panelLeft - 4, b.bottom + 2];
       tail = `H${b.left + 4}q5 0 5 -5`;
-    } else x2 = b.panelLeft + 2;
+    } else x2 = b.panelLeft - 22;
     const bend = Math.max(18, 0.42 * (x2 - x1));
     return `${d}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}${tail}`;
   }
@@ -185,7 +199,8 @@ function (root, data) {
       for (let i = 0; i + 1 < boxes.length; i++) {
         const arrow = document.createElementNS("http://www.w3.org/2000/svg", "path");
         arrow.setAttribute("class", "srx-arrow");
-        arrow.setAttribute("d", path(boxes[i], boxes[i + 1]));
+        const beside = boxes[i + 1].panelLeft > boxes[i].panelRight - 1;
+        arrow.setAttribute("d", data.columns && beside ? under(boxes[i], boxes[i + 1], i ? 5 : -5) : path(boxes[i], boxes[i + 1]));
         arrow.style.stroke = `var(--srx-line-${step.colour})`;
         arrow.setAttribute("marker-end", `url(#${root.id}-m${step.colour})`);
         arrows.appendChild(arrow);
