@@ -159,8 +159,7 @@ def _numbers(picture: Picture) -> dict[int, int]:
 
 
 def _panel(picture: Picture, panel: Panel, numbers: dict[int, int]) -> str:
-    note = picture.size_note(panel)
-    notes = f'<div class="srx-shape">{note}</div>' if note else ""
+    notes = "".join(f'<div class="srx-shape">{note}</div>' for note in picture.size_notes(panel))
     if 0 in panel.shape:
         blocks = '<div class="srx-shape">empty</div>'
     else:

@@ -9,7 +9,7 @@ class Scheme(NamedTuple):
     """Colours on one background.
 
     `fills` lie under `ink`; `strokes` are for lines on `ground`, in the same order. Neighbours in
-    the order differ in lightness as well as in hue.
+    the order are far apart with any kind of colour vision, so that cells side by side are too.
     """
 
     ground: str
@@ -44,23 +44,23 @@ LIGHT = Scheme(
     focus="#0b57d0",
     fills=(
         "#a5cdf7",
-        "#f6b67f",
-        "#f4e68c",
-        "#8fd3b4",
-        "#f3b3cf",
-        "#9fe3ea",
-        "#c3b1f0",
         "#cbd08a",
+        "#f3b3cf",
+        "#c3b1f0",
+        "#8fd3b4",
+        "#f4e68c",
+        "#9fe3ea",
+        "#f6b67f",
     ),
     strokes=(
         "#1f6fb8",
-        "#b3560d",
-        "#857000",
-        "#17784f",
-        "#ae3a69",
-        "#0e7680",
-        "#6546b8",
         "#686d1d",
+        "#ae3a69",
+        "#6546b8",
+        "#17784f",
+        "#857000",
+        "#0e7680",
+        "#b3560d",
     ),
 )
 DARK = Scheme(
@@ -74,23 +74,23 @@ DARK = Scheme(
     bad_fill="#43201d",
     focus="#8ab8ff",
     fills=(
-        "#1f5488",
-        "#86480f",
-        "#675800",
-        "#17613f",
-        "#7c2c50",
-        "#0d5f68",
-        "#503c95",
-        "#51561a",
+        "#1d5fa3",
+        "#6a6a1c",
+        "#8a2a58",
+        "#5a449f",
+        "#1b6e4a",
+        "#4d4a00",
+        "#0d5560",
+        "#8a4a10",
     ),
     strokes=(
         "#7db8f2",
-        "#f2a766",
-        "#e3d05c",
-        "#6fcaa2",
-        "#ee97bd",
-        "#78d5df",
-        "#b39df0",
         "#bcc36a",
+        "#ee97bd",
+        "#b39df0",
+        "#6fcaa2",
+        "#e3d05c",
+        "#78d5df",
+        "#f2a766",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -123,11 +124,17 @@ class Picture:
         found = {mark for step in self.trace.steps for mark in step.marks}
         return [mark for mark in SYMBOLS if mark in found]
 
-    def size_note(self, panel: Panel) -> str:
-        """Return how much of an array is not shown."""
-        if panel.hidden == 0:
-            return ""
-        return f"{panel.hidden:,} more not shown".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    def size_notes(self, panel: Panel) -> list[str]:
+        """Return how an array of many axes is drawn, and how much of it is not shown."""
+        notes = []
+        lead = len(panel.shape) - 3
+        if lead > 1 and panel.window:
+            total = math.prod(panel.shape[:lead])
+            shown = math.prod(map(len, panel.window[:lead]))
+            notes.append(f"axes 0 to {lead - 1} collapsed, {shown} of {total} shown")
+        if panel.hidden:
+            notes.append(f"{panel.hidden:,} more not shown")
+        return notes
 
     def all_cells(self) -> Iterator[Cell]:
         """Yield every cell, panel by panel."""

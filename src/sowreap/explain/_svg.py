@@ -274,8 +274,7 @@ def _place_panels(
 
 
 def _subtitles(picture: Picture, panel: Panel) -> list[str]:
-    note = picture.size_note(panel)
-    return [f"{panel.shape} {panel.dtype}", *([note] if note else [])]
+    return [f"{panel.shape} {panel.dtype}", *picture.size_notes(panel)]
 
 
 def _draw_panel(canvas: _Canvas, picture: Picture, panel: Panel, x: float, y: float) -> None:

@@ -66,8 +66,9 @@ def _panel(picture: Picture, panel: Panel, width: int, paint: _Paint) -> _Lines:
     lines.put(panel.name)
     for text in wrapped(f"{panel.shape} {panel.dtype}", width):
         lines.put(text)
-    if note := picture.size_note(panel):
-        lines.put(f"({note})")
+    for note in picture.size_notes(panel):
+        for text in wrapped(f"({note})", width):
+            lines.put(text)
     if any(length == 0 for length in panel.shape):
         lines.put("(empty)")
         return lines
@@ -78,8 +79,8 @@ def _panel(picture: Picture, panel: Panel, width: int, paint: _Paint) -> _Lines:
 
 
 def _block(block: Block, width: int, paint: _Paint, lines: _Lines) -> None:
-    if block.title:
-        lines.put(block.title)
+    for text in wrapped(block.title, width):
+        lines.put(text)
     left = max((len(str(row)) for row in block.rows if row is not None), default=0)
     sizes = {column: _column_width(block, column) for column in block.columns}
     chunk: list[int | None] = []

@@ -62,8 +62,6 @@ def _is_small_float(value: Any) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, np.generic) and value.dtype.isbuiltin != 2:
         value = value.item() if value.dtype.kind in "biuSU" else value
-    if _is_small_float(value):
-        return f"{float(value):g}"
     try:
         text = repr(value) if isinstance(value, str | bytes | bool | np.void) else str(value)
     except Exception as error:  # an object of the caller's, whose methods may do anything
