@@ -84,7 +84,7 @@ def _find(evaluator: Evaluator, node: str) -> Step:
     if family:
         return family[0]
     known = ", ".join(repr(step.name) for step in steps if step.is_family) or "none"
-    what = f"is a {found[0].op_type}" if found else "is not in the model"
+    what = f"is of type {found[0].op_type}" if found else "is not in the model"
     raise ArgumentError(
         f"node {node!r} {what}; its gathers and scatters are {known}.", argument="node", value=node
     )
