@@ -103,6 +103,8 @@ def assignment(reduction: str, target: str, value: str) -> str:
     """
     if reduction in _SIGNS:
         return f"{target} {_SIGNS[reduction]} {value}"
+    if reduction == "mean":
+        return f"{target} += {value}  (then divided by the number of values)"
     return f"{target} = {reduction}({target}, {value})"
 
 

@@ -308,7 +308,8 @@ class Picture:
     def _absent_line(self, step: Step) -> str:
         error = self.trace.error
         if "filled" in step.marks:
-            return f"= fill_value = {short(self.trace.attributes.get('fill_value', 0), 24)}"
+            value = short(self.trace.attributes.get("fill_value", 0), 24)
+            return f"no such place, so fill_value = {value} is taken"
         if "dropped" in step.marks:
             return "no such place, so the update is dropped"
         if self.trace.operator == "tensor_scatter" or not step.bad:

@@ -440,14 +440,14 @@ def _step_of(form: Form, at: Coordinate) -> Coordinate:
 def _marks(
     found: Trace, index: Coordinate, cell: Coordinate | None, bad: frozenset[int]
 ) -> frozenset[str]:
+    mode = found.attributes.get("mode", "raise")
     if bad:
-        mode = found.attributes.get("mode", "raise")
         return frozenset((_OUTSIDE_MARKS.get(mode, "out of range"),))
     if cell in (None, index):
         return frozenset()
     if found.operator == "tensor_scatter":  # a step is past its index, or round the end
         return frozenset(("wrapped",) if cell < index else ())
-    return frozenset(("negative",))
+    return frozenset(("clipped" if mode == "clip" else "negative",))
 
 
 def _mark_repeated(found: Trace) -> None:
