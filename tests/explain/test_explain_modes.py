@@ -29,9 +29,10 @@ def cells(picture):
     ],
 )
 def test_gather(mode, expected_cells, expected_marks):
-    picture = explain.gather(DATA, INDICES, mode=mode, fill_value=7)
+    keywords = {"mode": mode, **({"fill_value": 7} if mode == "fill" else {})}
+    picture = explain.gather(DATA, INDICES, **keywords)
     assert picture.error is None
-    np.testing.assert_array_equal(picture.result, sr.gather(DATA, INDICES, mode=mode, fill_value=7))
+    np.testing.assert_array_equal(picture.result, sr.gather(DATA, INDICES, **keywords))
     assert cells(picture) == expected_cells
     assert marks(picture) == expected_marks
 
