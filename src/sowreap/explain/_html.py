@@ -12,7 +12,6 @@ from typing import Any
 
 from sowreap.explain._palette import DARK, LIGHT
 from sowreap.explain._picture import ABSENT, COLOURS, MEANINGS, SYMBOLS, Block, Cell, Picture
-from sowreap.explain._svg import featured
 from sowreap.explain._trace import Panel
 from sowreap.explain._values import short
 
@@ -219,8 +218,9 @@ def _cell(cell: Cell, numbers: dict[int, int]) -> str:
         kinds.append("srx-noted")
     label = escape("; ".join([f"{cell.place} = {cell.full}", *(MEANINGS[m] for m in cell.marks)]))
     corner = f'<span class="srx-note">{note}</span>' if note else ""
+    wide = f' style="min-width:{7 * len(note) + 10}px"' if len(note) > 4 else ""
     return (
-        f'<td role="gridcell" tabindex="-1" class="{" ".join(kinds)}" '
+        f'<td role="gridcell" tabindex="-1" class="{" ".join(kinds)}"{wide} '
         f'data-c="{numbers[id(cell)]}" aria-label="{label}" title="{label}">{corner}'
         f'<span class="srx-v">{escape(cell.text)}</span></td>'
     )
@@ -237,8 +237,8 @@ def _data(picture: Picture) -> dict[str, Any]:
     return {
         "gather": trace.is_gather,
         "running": trace.error is None and (trace.is_gather or trace.is_prefix),
-        "featured": [trace.steps.index(step) for step in featured(picture)],
-        "overview": _overview(picture),
+        "featured": [trace.steps.index(step) for step in picture.featured()],
+        "overview": picture.overview(),
         "columns": picture.is_horizontal(trace.panels[picture.names.indices]),
         "outputs": [number(cell) for cell in picture.cells[picture.names.output].values()],
         "twins": [number(picture.twin(cell)) for cell in picture.all_cells()],
@@ -267,16 +267,6 @@ def _data(picture: Picture) -> dict[str, Any]:
             for pair in trace.pairs
         ],
     }
-
-
-def _overview(picture: Picture) -> list[list[str]]:
-    """Return a few of the steps in words."""
-    lines = []
-    for step in featured(picture)[:4]:
-        number = picture.trace.steps.index(step)
-        pair = next(p for p in picture.trace.pairs if p.step == number and p.data is not None)
-        lines.append([picture.step_line(step), picture.move_line(pair)])
-    return lines
 
 
 def _idle(picture: Picture, cell: Cell) -> str:

@@ -13,6 +13,7 @@ from sowreap.explain._trace import Coordinate, Pair, Panel, Step, Trace
 from sowreap.explain._values import full, short
 
 COLOURS = 8
+_ARROWS = 6  # as many steps have arrows, if all have
 
 # What a mark looks like beside its colour, and what it means.
 SYMBOLS = {
@@ -153,7 +154,7 @@ class Picture:
         )
 
     def blocks(self, panel: Panel) -> list[list[Block]]:
-        """Return the slabs of an array: rows of axis -4 and before, each along axis -3."""
+        """Return the slabs of an array: in a square, or for rank 4 and more in rows of axis -3."""
         window, rank = panel.window, len(panel.shape)
         if rank <= 1:
             axis: list[int | None] = _with_gaps(window[0], panel.shape[0]) if rank else [None]
@@ -165,11 +166,14 @@ class Picture:
             return [[Block("", [None], axis, cells) if is_row else Block("", axis, [None], cells)]]
         rows = _with_gaps(window[-2], panel.shape[-2])
         columns = _with_gaps(window[-1], panel.shape[-1])
-        lines = itertools.product(*window[:-3])
-        return [
+        slabs = [
             [self._block(panel, (*line, *slab), rows, columns) for slab in _each(window[:-2][-1:])]
-            for line in lines
+            for line in itertools.product(*window[:-3])
         ]
+        if rank != 3:
+            return slabs
+        across = max(1, math.ceil(math.sqrt(len(slabs[0]))))
+        return [slabs[0][i : i + across] for i in range(0, len(slabs[0]), across)]
 
     def _block(
         self,
@@ -214,9 +218,10 @@ class Picture:
             for mark in ("negative", "wrapped", "clipped")
             if mark in step.marks
         )
-        axis = ", ".join(map(str, self.trace.form.addressed))
+        axes = self.trace.form.addressed
+        axis = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
         to = _tuple(step.cell or (), self.trace.form.tuples)
-        return f"{given} = {index} → {to} on axis {axis}{why}"
+        return f"{given} = {index} → {to} on {axis}{why}"
 
     def move_line(self, pair: Pair) -> str:
         """Return from where to where the slice of `pair` goes, as code."""
@@ -233,6 +238,28 @@ class Picture:
         if self.trace.is_gather:
             return f"{place(self.names.data, data)} → {here}"
         return f"{here} → {place(self.names.output, data)}"
+
+    def overview(self) -> list[list[str]]:
+        """Return in words what a few steps do, those that lead nowhere first."""
+        absent = [[self.step_line(s)] for s in self.trace.steps if s.marks & ABSENT]
+        lines = []
+        for step in self.featured():
+            number = self.trace.steps.index(step)
+            pair = next(p for p in self.trace.pairs if p.step == number and p.data is not None)
+            lines.append([self.step_line(step), self.move_line(pair)])
+        return (absent[:2] + lines)[:4]
+
+    def featured(self) -> list[Step]:
+        """Return the steps to draw arrows for: all of a few, else the first of some colours."""
+        steps = [step for step in self.trace.steps if step.cell is not None]
+        is_list = any(len(panel.shape) < 2 for panel in self.trace.panels.values())
+        is_slices = len(self.trace.pairs) > len(self.trace.steps)
+        if len(steps) <= _ARROWS and (is_list or is_slices):
+            return steps
+        first: dict[int, Step] = {}
+        for step in steps:
+            first.setdefault(self.colour(step), step)
+        return list(first.values())[:3]
 
     def index_cells(self, step: Step) -> list[Cell]:
         """Return the cells of an index tuple."""

@@ -23,7 +23,6 @@ _SLAB = 18  # title of a slab
 _BETWEEN_SLABS = 14
 _LETTER = 8.0
 _LANE = 26  # from the end of an arrow to the cells: room for the numbers of rows
-_ARROWS = 6  # steps with arrows
 
 _STYLE = """
 #{id}{{{light}}}
@@ -256,7 +255,9 @@ def _place_panels(
     used = 0.0
     for panel in picture.trace.panels.values():
         width, height = _Grid(picture, panel).size()
-        width = max(width, *(len(t) * 7.4 for t in _subtitles(picture, panel)), 60)
+        subtitles = _subtitles(picture, panel)
+        width = max(width, *(len(t) * 7.4 for t in subtitles), 60)
+        height += 14 * (len(subtitles) - 1)
         if not rows or used + width > MAX_WIDTH - 2 * _MARGIN:
             rows.append([])
             used = 0.0
@@ -351,7 +352,7 @@ def _draw_cell(canvas: _Canvas, cell: Cell, box: Box) -> None:
 
 
 def _draw_arrows(canvas: _Canvas, picture: Picture) -> None:
-    for step in featured(picture):
+    for step in picture.featured():
         colour = picture.colour(step)
         canvas.markers.add(colour)
         canvas.arrows += [
@@ -359,19 +360,6 @@ def _draw_arrows(canvas: _Canvas, picture: Picture) -> None:
             f'marker-end="url(#{{id}}-m{colour})"/>'
             for path in _paths(canvas, picture, step)
         ]
-
-
-def featured(picture: Picture) -> list[Step]:
-    """Return the steps to draw arrows for: all of a few, else the first of each colour."""
-    steps = [step for step in picture.trace.steps if step.cell is not None]
-    is_list = any(len(panel.shape) < 2 for panel in picture.trace.panels.values())
-    is_slices = len(picture.trace.pairs) > len(picture.trace.steps)
-    if len(steps) <= _ARROWS and (is_list or is_slices):
-        return steps
-    first: dict[int | None, Step] = {}
-    for step in steps:
-        first.setdefault(picture.colour(step), step)
-    return list(first.values())[:3]
 
 
 def _paths(canvas: _Canvas, picture: Picture, step: Step) -> Iterator[str]:

@@ -466,17 +466,16 @@ def _data_window(
     form: Form, windows: _Windows, shape: tuple[int, ...], pairs: list[Pair]
 ) -> tuple[tuple[int, ...], ...]:
     """Return what to show of data: the places that are read or written, and their neighbours."""
-    limits = _limits(len(shape))
     by_tie = {d: windows.steps[j] for j, d in form.tied.items()}
     window = []
-    for d, (length, limit) in enumerate(zip(shape, limits, strict=True)):
-        touched = dict.fromkeys(pair.data[d] for pair in pairs if pair.data is not None)
-        if d in form.addressed or not touched:
-            shown = _around(length, limit, list(touched))
-        else:
-            shown = _interval(length, limit, min(touched))
-            if not set(touched) <= set(shown):
-                shown = by_tie.get(d, shown)
+    for d, (length, limit) in enumerate(zip(shape, _limits(len(shape)), strict=True)):
+        touched = list(dict.fromkeys(pair.data[d] for pair in pairs if pair.data is not None))
+        shown = windows.by_axis.get(("data", d), ())
+        if d in form.addressed:
+            shown = _around(length, limit, touched)
+        elif d in by_tie:
+            shown = _interval(length, limit, min(touched, default=0))
+            shown = shown if set(touched) <= set(shown) else by_tie[d]
         window.append(shown)
     return tuple(window)
 
