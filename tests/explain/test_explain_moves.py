@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from calls import BAD, CALLS, HARD, UNFIT, explained
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sowreap as sr
@@ -92,7 +92,7 @@ def test_moves_make_the_result(call):
     name, arguments, keywords = call
     expected = getattr(sr, name)(*arguments, **keywords)
     trace = explained(*call)._trace
-    assert all(panel.is_whole for panel in trace.panels.values())
+    assume(all(panel.is_whole for panel in trace.panels.values()))
     np.testing.assert_array_equal(trace.result, expected)
     np.testing.assert_array_equal(trace.panels["output"].values, expected)
     data = arguments[0]
@@ -121,6 +121,7 @@ def test_formula_holds_with_numbers(call):
     """The line of each move, run as Python, does what the move says."""
     name, arguments, _ = call
     picture = explained(*call)
+    assume(all(panel.is_whole for panel in picture._trace.panels.values()))
     names = [panel.name for panel in picture._trace.arrays]
     arrays = dict(zip(names, [arguments[0], *arguments[1:]], strict=False))
     if name == "tensor_scatter":
@@ -222,12 +223,15 @@ def test_values_on_the_way_are_left_out_where_hidden_steps_matter():
     assert trace.panels["output"].values[0, 0] == 20
 
 
-def test_no_more_than_150_elements_move_in_a_picture():
-    for rank in range(1, 8):
-        shape = (12,) * min(rank, 5) + (1,) * max(0, rank - 5)
-        zeros = np.zeros(shape, np.int8)
-        trace = explain.gather_elements(zeros, zeros)._trace
+@pytest.mark.parametrize("side", [2, 3, 4, 6, 7, 9, 11, 13])
+@pytest.mark.parametrize("rank", range(1, 6))
+def test_no_more_than_150_elements_move_in_a_picture(rank, side):
+    zeros = np.zeros((side,) * rank, np.int8)
+    elements = explain.gather_elements(zeros, zeros)._trace
+    slices = explain.scatter_nd(zeros, np.zeros((side, 1), int), zeros)._trace
+    for trace in (elements, slices):
         assert 0 < len(trace.pairs) <= 150
+        assert all(math.prod(map(len, p.window)) <= 150 for p in trace.panels.values())
 
 
 def test_inputs_are_not_changed_and_later_changes_are_not_seen():

@@ -26,6 +26,7 @@ Coordinate = tuple[int, ...]
 # How many positions of an axis are shown, counted from the last axis, by rank. A picture has at
 # most 150 moved elements.
 _LIMITS = {0: (), 1: (12,), 2: (8, 10), 3: (6, 5, 3), 4: (5, 5, 3, 2)}
+_LONG = 8  # a limit as high gives way to an axis that is longer by one
 _ABSENT = -1
 _GATHER_OF = {
     "scatter": "gather_elements",
@@ -245,8 +246,8 @@ def _limits(rank: int) -> tuple[int, ...]:
 
 
 def _interval(length: int, limit: int, focus: int = 0) -> tuple[int, ...]:
-    """Return up to `limit` positions in a row, `focus` among them; all if one more is all."""
-    if length <= limit + 1:
+    """Return up to `limit` positions in a row, `focus` among them."""
+    if length <= limit + (limit >= _LONG):
         return tuple(range(length))
     start = min(max(0, focus - limit // 2), length - limit)
     return tuple(range(start, start + limit))
@@ -482,7 +483,7 @@ def _data_window(
 
 def _around(length: int, limit: int, touched: list[int]) -> tuple[int, ...]:
     """Return up to `limit` positions: the first ones touched, then neighbours, then ends."""
-    if length <= limit + 1:
+    if length <= limit + (limit >= _LONG):
         return tuple(range(length))
     shown = dict.fromkeys(touched[:limit])
     near = [p + by for p in touched for by in (1, -1)]
