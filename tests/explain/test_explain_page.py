@@ -126,6 +126,26 @@ def test_fragments_beside_each_other_work_alone(open_page, make):
     assert page.locator(".srx-count").all_text_contents() == counts
 
 
+def test_fragment_whose_script_runs_before_it_is_in_the_page(open_page, make):
+    page = open_page("<!DOCTYPE html><meta charset=utf-8><body>")
+    page.evaluate(
+        """html => {
+            const host = document.createElement("div");
+            host.innerHTML = html;
+            for (const old of host.querySelectorAll("script")) {
+                const script = document.createElement("script");
+                script.textContent = old.textContent;
+                document.head.appendChild(script);
+                old.remove();
+            }
+            document.body.appendChild(host);
+        }""",
+        make("gather")._repr_html_(),
+    )
+    page.locator(".srx-next").click()
+    assert page.locator(".srx-count").text_content() == "step 1 of 3"
+
+
 def test_hover_lights_sources_and_targets(scatter_page):
     cell(scatter_page, "updates[1][2]").hover()
     assert lit(scatter_page) == {"indices[1][0]", "updates[1][2]", "output[1][2]"}

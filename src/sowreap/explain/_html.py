@@ -70,8 +70,16 @@ def _source(file: str) -> str:
 
 
 def _script(file: str, name: str, *arguments: Any) -> str:
+    """Return a script that calls the function in `file` once the element `name` is there.
+
+    Notebooks run scripts of an output before they put it into the page.
+    """
     given = "".join(f",{_json(argument)}" for argument in arguments)
-    return f'<script>({_source(file)})(document.getElementById("{name}"){given});</script>'
+    return (
+        f'<script>(function wait(left){{const root=document.getElementById("{name}");'
+        f"if(root)({_source(file)})(root{given});"
+        "else if(left)setTimeout(wait,50,left-1);})(200);</script>"
+    )
 
 
 def _json(value: Any) -> str:
