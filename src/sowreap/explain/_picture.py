@@ -297,7 +297,8 @@ class Picture:
         self._colours = {cell: i % COLOURS for i, cell in enumerate(distinct)}
         for step in self.trace.steps:
             for component, cell in enumerate(self.index_cells(step)):
-                cell.colour = self._colour_of(step)
+                if self.trace.operator != "tensor_scatter":  # there an index begins many steps
+                    cell.colour = self._colour_of(step)
                 is_bad = component in step.bad
                 marks = [m for m in SYMBOLS if m in step.marks and (is_bad or m not in ABSENT)]
                 place_there = step.cell[component] if step.cell else None
