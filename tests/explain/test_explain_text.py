@@ -129,3 +129,13 @@ def test_summary_counts():
 def test_formula_stands_on_the_second_line(make, name):
     picture = make(name)
     assert picture.text().splitlines()[1] == picture.formula
+
+
+def test_arguments_stand_in_the_order_of_the_function():
+    arguments = (np.zeros((1, 3, 1)), np.ones((1, 1, 1)))
+    given = explain.tensor_scatter(*arguments, [2]).text()
+    assert given.startswith("tensor_scatter(past_cache, update, write_indices, axis=-2)\n")
+    assert "not given" not in given
+    left_out = explain.tensor_scatter(*arguments).text()
+    assert left_out.startswith("tensor_scatter(past_cache, update, axis=-2)\n")
+    assert "(not given, so 0)" in left_out

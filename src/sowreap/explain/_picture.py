@@ -128,6 +128,9 @@ class Picture:
     def size_notes(self, panel: Panel) -> list[str]:
         """Return how an array of many axes is drawn, and how much of it is not shown."""
         notes = []
+        is_given = panel.name in [array.name for array in self.trace.arrays]
+        if panel.name == self.names.indices and not is_given:
+            notes.append("not given, so 0")
         lead = len(panel.shape) - 3
         if lead > 1 and panel.window:
             total = math.prod(panel.shape[:lead])

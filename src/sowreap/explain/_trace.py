@@ -158,7 +158,7 @@ def trace(operator: str, arguments: Mapping[str, Any], shown: Mapping[str, Any])
     `shown` are the arguments to write down, without those that have their default.
     """
     names = NAMES[operator]
-    inputs = [n for n in (names.data, names.indices, names.updates) if n and n in shown]
+    inputs = [n for n in shown if n in (names.data, names.indices, names.updates)]
     attributes = {name: value for name, value in shown.items() if name not in (*inputs, "out")}
     found = Trace(operator, attributes, [])
     function = getattr(sowreap, operator)

@@ -31,6 +31,7 @@ function (root, data) {
     const on = new Set(current);
     steps.forEach((s) => data.steps[s].cells.forEach((c) => on.add(c)));
     pairs.forEach((p) => [data.pairs[p].data, data.pairs[p].moved].forEach((c) => on.add(c)));
+    on.delete(-1); // a place that is not shown
     cells.forEach((cell, c) => {
       cell.classList.toggle("srx-on", on.has(c));
       cell.classList.toggle("srx-now", current.includes(c) && current.length === 1);
