@@ -16,6 +16,7 @@ from sowreap._cli.convert import convert
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
 from sowreap._cli.export import export
+from sowreap._cli.explain import explain
 from sowreap._cli.info import info
 from sowreap._cli.op import op
 from sowreap._cli.run import run
@@ -100,6 +101,7 @@ cli.add_command(convert)
 cli.add_command(check)
 cli.add_command(op)
 cli.add_command(export)
+cli.add_command(explain)
 cli.add_command(info)
 cli.add_command(bench)
 cli.add_command(directml)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,11 @@ ATTRIBUTES: dict[str, tuple[Callable[[str], Any], str]] = {
 # Arguments whose file holds positions, so that --dtype does not concern them.
 POSITIONS = {"indices", "write_indices"}
 
+_OUTPUT = click.Option(
+    ["-o", "--output", "output"],
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for the result, .npy.",
+)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -61,7 +66,7 @@ def _command(name: str) -> click.Command:
     function: Callable[..., Array] = getattr(sowreap, name)
     return click.Command(
         name,
-        params=list(_parameters(function)),
+        params=[*parameters(function), _OUTPUT],
         callback=_callback(function),
         help=f"{_summary(function)}\n\nThe arguments are .npy files; the result is printed "
         f"in short, or written whole with --output. Meaning: help(sowreap.{name}).",
@@ -73,7 +78,8 @@ def _summary(function: Callable[..., Array]) -> str:
     return (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
 
 
-def _parameters(function: Callable[..., Array]) -> Iterator[click.Parameter]:
+def parameters(function: Callable[..., Array]) -> Iterator[click.Parameter]:
+    """Yield a file for each array that `function` takes, an option for each attribute, --dtype."""
     for name, parameter in inspect.signature(function).parameters.items():
         if name in ATTRIBUTES:
             kind, text = ATTRIBUTES[name]
@@ -92,25 +98,26 @@ def _parameters(function: Callable[..., Array]) -> Iterator[click.Parameter]:
         help="Number type of data and updates where the files hold raw bytes, as numpy.save "
         "writes bfloat16, float8_e4m3fn, int4 and the like.",
     )
-    yield click.Option(
-        ["-o", "--output", "output"],
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="File for the result, .npy.",
-    )
+
+
+def read_arguments(given: Mapping[str, Any], dtype: str | None) -> dict[str, Any]:
+    """Return the arguments of a function for values of `parameters`; files are read."""
+    kind = None if dtype is None else _number_type(dtype)
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, Path):
+            array = files.read_array(value)
+            if kind is not None and name not in POSITIONS:
+                array = files.with_dtype(array, kind)
+            arguments[name] = array
+        elif value is not None:
+            arguments[name] = value
+    return arguments
 
 
 def _callback(function: Callable[..., Array]) -> Callable[..., None]:
     def run(dtype: str | None, output: Path | None, **given: Any) -> None:
-        kind = None if dtype is None else _number_type(dtype)
-        arguments: dict[str, Any] = {}
-        for name, value in given.items():
-            if isinstance(value, Path):
-                array = files.read_array(value)
-                if kind is not None and name not in POSITIONS:
-                    array = files.with_dtype(array, kind)
-                arguments[name] = array
-            elif value is not None:
-                arguments[name] = value
+        arguments = read_arguments(given, dtype)
         _report(np.asarray(function(**arguments)), output)
 
     return run
