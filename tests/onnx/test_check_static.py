@@ -479,6 +479,32 @@ def test_subgraphs_are_looked_into_and_named():
     assert (other.rule, other.node, other.path) == ("index-range", "b", ("out",))
 
 
+def test_both_branches_are_looked_at_though_their_nodes_have_one_name():
+    body = """c = Constant <value = bool {1}> ()
+        out = If (c) <
+            then_branch = t () => (float[3] a) { a = Gather <axis = 1> (data, indices) },
+            else_branch = e () => (float[3] a) { a = Gather <axis = 2> (data, indices) }
+        >"""
+    findings = check(graph("(float[3] data, int64[3] indices) => (float out)", body))
+    assert [finding.value for finding in findings] == [1, 2]
+
+
+def test_a_function_has_its_own_opset():
+    functions = """
+        <domain: "local", opset_import: ["": 16]>
+        put (x, i, u) => (y) { y = ScatterElements <reduction = "max"> (x, i, u) }"""
+    model = graph(
+        ELEMENTS.format("float"), "out = local.put (data, indices, updates)", functions=functions
+    )
+    (error,) = [f for f in check(model) if f.severity is Severity.ERROR]
+    assert (error.rule, error.path) == ("reduction-version", ("out",))
+
+
+def test_each_wrong_size_is_told():
+    model = read("GatherElements", "float[3, 4, 5]", "int64[2, 6, 7]", "axis = 0")
+    assert [(f.position, f.value) for f in found(model, "shape")] == [((1,), 6), ((2,), 7)]
+
+
 def test_values_of_the_outer_graph_are_known_inside():
     body = """k = Constant <value = int64[1] {7}> ()
         """ + IF.replace("Gather (data, k)", "GatherElements (data, k)").replace(

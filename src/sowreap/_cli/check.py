@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from numpy.typing import NDArray
-from rich.console import Console
 
 from sowreap._cli import files, show
 from sowreap._cli.errors import InputError
@@ -18,6 +17,8 @@ from sowreap._cli.model import Model
 from sowreap._errors import SowreapError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from sowreap.onnx import Finding
 
 JSON_FORMAT = 1

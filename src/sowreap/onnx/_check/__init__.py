@@ -76,7 +76,7 @@ def check(
     broken = _broken(proto, name)
     try:
         for site in static_sites(proto, infer=broken is None):
-            found.meet(site)
+            found.add(check_site(site, feature_level))
     except Exception as error:
         # A model that the checker refuses may have any shape.
         if broken is not None:
@@ -90,24 +90,23 @@ def check(
 
 
 class _Findings:
-    """Findings so far, one for each rule, node and argument."""
+    """Findings so far; in runs one for each rule, node and argument."""
 
     def __init__(self, feature_level: str | int) -> None:
         self.feature_level = feature_level
         self.all: list[Finding] = []
         self._seen: set[tuple[Any, ...]] = set()
 
-    def meet(self, site: Site) -> None:
-        """Check a node."""
-        self.add(check_site(site, self.feature_level))
-
     def add(self, findings: Iterable[Finding]) -> None:
-        """Take what is new."""
+        """Take all findings."""
         for each in findings:
-            key = (each.rule, each.path, each.node, each.operator, each.argument)
-            if key not in self._seen:
-                self._seen.add(key)
-                self.all.append(each)
+            self._seen.add(_key(each))
+            self.all.append(each)
+
+    def meet(self, site: Site) -> None:
+        """Check a node that is about to run, and take what is new."""
+        findings = check_site(site, self.feature_level)
+        self.add([each for each in findings if _key(each) not in self._seen])
 
     def has_errors(self) -> bool:
         """Return whether the model breaks the standard."""
@@ -125,6 +124,10 @@ class _Findings:
             # An error that the rules have told of needs no second one.
             severity = Severity.NOTE if self.has_errors() else Severity.ERROR
             self.add([replace(stopped, severity=severity)])
+
+
+def _key(finding: Finding) -> tuple[Any, ...]:
+    return (finding.rule, finding.path, finding.node, finding.operator, finding.argument)
 
 
 def _about_model(rule: str, message: str, advice: str) -> Finding:
