@@ -15,8 +15,8 @@ from sowreap._cli.check import check
 from sowreap._cli.convert import convert
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
-from sowreap._cli.export import export
 from sowreap._cli.explain import explain
+from sowreap._cli.export import export
 from sowreap._cli.info import info
 from sowreap._cli.op import op
 from sowreap._cli.run import run

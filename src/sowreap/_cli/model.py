@@ -92,7 +92,8 @@ class Model:
 
     def warm_up(self, feeds: Mapping[str, Array]) -> None:
         """Run once."""
-        self._session.run(None, feeds)
+        with _one_line_errors(self.name):
+            self._session.run(None, feeds)
 
     def run(
         self, feeds: Mapping[str, Array], repeat: int, done: Callable[[], None]

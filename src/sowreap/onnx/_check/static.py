@@ -22,8 +22,7 @@ from onnx import (
 from sowreap.onnx import _values
 from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value, known_dtype
 from sowreap.onnx._errors import node_name
-from sowreap.onnx._loading import _all_nodes as all_nodes
-from sowreap.onnx._loading import subgraphs, walk
+from sowreap.onnx._loading import all_nodes, subgraphs, walk
 
 OVERRIDABLE_SINCE_IR = 4
 
