@@ -72,7 +72,7 @@ def _call(step: Step, reached: _Reached) -> Call:
     node = cast(FamilyOp, step.node)
     arrays = zip(node.version.inputs, reached.inputs, strict=False)
     arguments = {name: array for name, array in arrays if array is not None}
-    return Call(node.function, arguments | node._resolved_attributes(linked))
+    return Call(node.function, arguments | node.resolved_attributes(linked))
 
 
 def _find(evaluator: Evaluator, node: str) -> Step:
