@@ -81,23 +81,24 @@ def check_shapes(operator: str, inputs: Inputs, attributes: Mapping[str, Any]) -
             raise
 
 
-def result_meta(
-    operator: str, inputs: Inputs, attributes: Mapping[str, Any], out: da.Array | None = None
-) -> NDArray[Any]:
-    """An empty result of the right rank and dtype; raises what depends on dtypes and attributes."""
+def result_meta(operator: str, inputs: Inputs, attributes: Mapping[str, Any]) -> NDArray[Any]:
+    """An empty result of the right rank and dtype; raises what depends on dtypes and attributes.
+
+    The function on arrays is asked, about arrays without items; or with one, where the rank of
+    `indices` says that there is an index.
+    """
     index = "write_indices" if operator == "tensor_scatter" else "indices"
     is_tuple = operator.endswith("_nd")
-    length = inputs[index].shape[-1] if is_tuple else 0
+    size = int(index in inputs and inputs[index].ndim == is_tuple)
     empties = []
     for name, array in inputs.items():
-        shape = [0] * array.ndim
-        if name == "data" and operator == "gather":
-            shape = [1] * array.ndim  # for an index of rank 0, which is always there
+        shape = [size] * array.ndim
         if name == index and is_tuple:
-            shape[-1] = length
-        empties.append(np.zeros(shape, array.dtype))
+            shape[-1] = array.shape[-1]
+        blank = "" if array.dtype.kind == "O" else 0  # text has more reductions than other objects
+        empties.append(np.full(shape, blank, array.dtype) if size else np.empty(shape, array.dtype))
     result = getattr(sowreap, operator)(*empties, **attributes)
-    meta: NDArray[Any] = result[(slice(0, 0),) * result.ndim]
+    meta: NDArray[Any] = result[(*(slice(0, 0),) * result.ndim, ...)]
     _check_width(operator, meta, attributes)
     return meta
 
@@ -118,12 +119,15 @@ def _check_width(operator: str, meta: NDArray[Any], attributes: Mapping[str, Any
 # --- chunks -------------------------------------------------------------------------------------
 
 
-def as_dask(array: Any, chunks: Any = "auto") -> da.Array:
+def as_dask(array: Any, chunks: Chunks | None = None) -> da.Array:
     """A Dask array of any input; `chunks` are for one in memory."""
     if isinstance(array, da.Array):
         return array
     if is_stored(array):
         return read_lazily(array)
+    if chunks is None:
+        room = block_limit() // max(1, array.dtype.itemsize)
+        chunks = row_major_chunks(array.shape, room)
     return da.from_array(array, chunks=chunks)
 
 
@@ -181,12 +185,15 @@ def in_row_major_order(chunks: Chunks, item_limit: int) -> Chunks:
     split = next((d for d, sizes in enumerate(chunks) if max(sizes) > 1), len(chunks))
     if all(len(sizes) == 1 for sizes in chunks[split + 1 :]):
         return chunks
-    shape = [sum(sizes) for sizes in chunks]
+    return row_major_chunks([sum(sizes) for sizes in chunks], item_limit)
+
+
+def row_major_chunks(shape: Sequence[int], item_limit: int) -> Chunks:
+    """Chunks of at most so many items, each of them a run of the items in row-major order."""
     result: list[tuple[int, ...]] = []
     room = item_limit
     for length in reversed(shape):
-        size = max(1, min(length, room))
-        result.append(_even(length, size))
+        result.append(_even(length, max(1, min(length, room))))
         room //= max(1, length)
     return tuple(reversed(result))
 

@@ -70,8 +70,8 @@ def scatter(
     updates = _aligned_updates(as_dask(inputs["updates"]), inputs, data, layout)
     chunks = {n: updates.chunks[d] for n, d in enumerate(layout.pick_dims)}
     if isinstance(inputs["indices"], np.ndarray):
-        rest = (-1,) if layout.tuples else ()
-        indices = as_dask(inputs["indices"], (*chunks.values(), *rest))
+        rest = inputs["indices"].shape[-1:] if layout.tuples else ()
+        indices = as_dask(inputs["indices"], (*chunks.values(), *((n,) for n in rest)))
     else:
         indices = _whole_tuples(as_dask(inputs["indices"]).rechunk(chunks), layout)
     call = _call(operator, layout, data, indices, inputs, place, policy["mode"], meta)
