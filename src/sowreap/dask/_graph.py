@@ -26,12 +26,9 @@ from numpy.typing import NDArray
 
 from sowreap.dask import _blocks
 from sowreap.dask._arguments import block_limit
+from sowreap.dask._keys import Block, Graph, batches, reduced, refs, region
 from sowreap.dask._layout import Layout
 
-Block = tuple[int, ...]  # number of a block along each dimension
-Graph = dict[Any, Any]
-
-FAN_IN = 64  # of the tree of checks
 STEP_BLOCKS = 8  # updates that an owner holds at once, in blocks of Dask's own chunk size
 
 
@@ -110,37 +107,6 @@ class Call:
         block = self.known[region(self.indices.chunks, self.index_block(picks))]
         found: list[int] = np.unique(_blocks.locate(block, self.rule_of(picks))[1]).tolist()
         return found
-
-
-def region(chunks: Sequence[Sequence[int]], block: Block) -> tuple[slice, ...]:
-    """Where a block lies in its array."""
-    starts = (sum(sizes[:n]) for sizes, n in zip(chunks, block, strict=True))
-    return tuple(
-        slice(start, start + sizes[n])
-        for start, sizes, n in zip(starts, chunks, block, strict=True)
-    )
-
-
-def batches(keys: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """`keys` in order, so many at a time."""
-    return [keys[n : n + size] for n in range(0, len(keys), size)]
-
-
-def refs(keys: Sequence[Any]) -> List:
-    """A list of the results of other tasks."""
-    return List(*map(TaskRef, keys))
-
-
-def reduced(graph: Graph, name: str, keys: Sequence[Any], function: Any) -> list[Any]:
-    """Add a tree over `keys` and return the few keys at its top."""
-    level = 0
-    while len(keys) > FAN_IN:
-        parts = [(f"{name}-{level}", n) for n in range(-(-len(keys) // FAN_IN))]
-        for key, part in zip(parts, batches(keys, FAN_IN), strict=True):
-            graph[key] = Task(key, function, refs(part))
-        keys = parts
-        level += 1
-    return list(keys)
 
 
 def _prepare(call: Call) -> tuple[Graph, Any]:
