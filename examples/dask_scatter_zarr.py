@@ -1,8 +1,8 @@
 """Add 20 GB of rows into a 10 GB Zarr array, in place, with 4 GB of memory.
 
-Two worker processes share the memory; what does not fit they keep on disk. The updates are made where
-they are needed, as in a program that reads them from somewhere. All numbers are whole and small, so
-that every sum is exact and can be held against one that ``numpy.bincount`` makes.
+Two worker processes share the memory; what does not fit they keep on disk. The updates are made
+where they are needed, as in a program that reads them from somewhere. All numbers are whole and
+small, so that every sum is exact and can be held against one that ``numpy.bincount`` makes.
 
     python dask_scatter_zarr.py --scale 0.001
 
@@ -15,12 +15,12 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-import dask
 import dask.array as da
 import numpy as np
 import zarr
 from distributed import Client, LocalCluster
 
+import dask
 import sowreap.dask as sd
 
 COLUMNS = 250  # float32: a row is 1000 bytes
@@ -74,7 +74,9 @@ def check(array: zarr.Array, rows: int, updates: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes (default 1)")
-    parser.add_argument("--memory", type=float, default=4e9, help="bytes of all workers, at scale 1")
+    parser.add_argument(
+        "--memory", type=float, default=4e9, help="bytes of all workers, at scale 1"
+    )
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
     options = parser.parse_args()
     rows, updates = (max(8, int(n * options.scale)) for n in (ROWS, UPDATES))
@@ -94,8 +96,9 @@ def main() -> None:
         }
         with (
             dask.config.set(settings),
-            LocalCluster(2, threads_per_worker=1, memory_limit=memory // 2, dashboard_address=None)
-            as cluster,
+            LocalCluster(
+                2, threads_per_worker=1, memory_limit=memory // 2, dashboard_address=None
+            ) as cluster,
             Client(cluster),
         ):
             indices = blocks_of(lambda a, n: target_rows(a, n, rows), updates, size, 1, np.int64)
@@ -108,7 +111,9 @@ def main() -> None:
 
     # Kibibytes, of the largest of the child processes that have ended: the workers.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    print(f"{updates * COLUMNS * 4 / 1e9:g} GB added into {rows * COLUMNS * 4 / 1e9:g} GB, all right")
+    print(
+        f"{updates * COLUMNS * 4 / 1e9:g} GB added into {rows * COLUMNS * 4 / 1e9:g} GB, all right"
+    )
     print(f"{seconds:.0f} s; the larger worker took {peak / 1e6:.0f} MB of {memory / 2e6:.0f} MB")
 
 

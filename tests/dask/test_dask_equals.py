@@ -1,15 +1,14 @@
 """The same results and errors as on arrays in memory, bit for bit, for any chunks."""
 
-import dask.array as da
 import numpy as np
 import pytest
-from chunked import call_dask, chunked, compute
+from chunked import call_dask, chunked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sowreap as sr
 import sowreap.dask
-from cases import OPERATORS, SCATTERS, assert_same, call, sample_call
+from cases import OPERATORS, assert_same, call
 from strategies import calls
 
 

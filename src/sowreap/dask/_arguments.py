@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan, prod
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 from dask.utils import parse_bytes
 from numpy.typing import NDArray
 
+import dask
 import sowreap
 from sowreap._arrays import as_array
 from sowreap._errors import ArgumentError, DtypeError, ShapeError, SowreapError
@@ -128,13 +128,20 @@ def as_dask(array: Any, chunks: Chunks | None = None) -> da.Array:
     if chunks is None:
         room = block_limit() // max(1, array.dtype.itemsize)
         chunks = row_major_chunks(array.shape, room)
-    return da.from_array(array, chunks=chunks)
+    result: da.Array = da.from_array(array, chunks=chunks)
+    return result
 
 
 def without_empty(array: da.Array) -> da.Array:
     """`array` without chunks of size 0, on dimensions that have others."""
     chunks = tuple(tuple(n for n in sizes if n > 0) or (0,) for sizes in array.chunks)
-    return array if chunks == array.chunks else array.rechunk(chunks)
+    return rechunk(array, chunks)
+
+
+def rechunk(array: da.Array, chunks: Any, **limit: int) -> da.Array:
+    """`array` in other chunks; itself if it has them."""
+    result: da.Array = array.rechunk(chunks, **limit)
+    return result
 
 
 def cut(sizes: Sequence[int], length: int) -> tuple[int, ...]:
@@ -167,7 +174,7 @@ def aligned(array: da.Array, fixed: Mapping[int, tuple[int, ...]]) -> da.Array:
             size = max(1, int(max(chunks[d]) / share))
             share *= size / max(chunks[d])
             chunks[d] = _even(array.shape[d], size)
-    return array.rechunk(chunks)
+    return rechunk(array, chunks)
 
 
 def _even(length: int, size: int) -> tuple[int, ...]:

@@ -160,9 +160,9 @@ class IndexRule:
         try:
             getattr(sowreap, self.gather)(data, indices, **attributes)
         except OutOfRangeError as error:
-            assert error.position is not None
-            count = len(error.position) - self.tuples
-            local, component = error.position[:count], error.position[count:]
+            found = error.position or ()
+            count = len(found) - self.tuples
+            local, component = found[:count], found[count:]
             place = tuple(a + b for a, b in zip(local, offset, strict=False))
             shapes = f"data has shape {self.data_shape}, indices {self.shape}"
             return _restated(
@@ -193,19 +193,19 @@ class WriteIndexRule:
             )
             for shape in (self.cache_shape, self.update_shape)
         )
-        ghosts = (np.broadcast_to(np.zeros((), np.uint8), shape) for shape in (cache, update))
+        data, steps = (np.broadcast_to(np.zeros((), np.uint8), shape) for shape in (cache, update))
         try:
-            sowreap.tensor_scatter(*ghosts, indices, self.axis, self.mode)
+            sowreap.tensor_scatter(data, steps, indices, self.axis, self.mode)
         except OutOfRangeError as error:
-            assert error.position is not None
-            place = (error.position[0] + offset[0],)
+            found = error.position or ()
+            place = (found[0] + offset[0],)
             name = "write_indices"
             shapes = f"past_cache has shape {self.cache_shape}, update {self.update_shape}"
             return _restated(
                 error,
                 "tensor_scatter",
                 place,
-                (f"{name}{_brackets(error.position)} = ", f"{name}{_brackets(place)} = "),
+                (f"{name}{_brackets(found)} = ", f"{name}{_brackets(place)} = "),
                 (f"past_cache has shape {cache}, update {update}", shapes),
             )
         return None

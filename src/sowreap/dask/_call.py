@@ -23,10 +23,12 @@ from sowreap.dask._arguments import (
     cut,
     in_row_major_order,
     read_inputs,
+    rechunk,
     result_meta,
     without_empty,
 )
 from sowreap.dask._layout import Layout
+from sowreap.dask._storage import is_stored
 
 Attributes = Mapping[str, Any]
 
@@ -55,14 +57,16 @@ def gather(
     call = _call(operator, layout, data, indices, inputs, place, mode, meta)
     fill = None
     if mode == "fill":
-        fill = sowreap.gather(np.empty(0, meta.dtype), np.array(0), mode=mode, fill_value=fill_value)
-    return deliver(operator, _graph.gather(call, fill), out)
+        fill = sowreap.gather(
+            np.empty(0, meta.dtype), np.array(0), mode=mode, fill_value=fill_value
+        )
+    return _deliver(operator, _graph.gather(call, fill), out)
 
 
 def scatter(
     operator: str, given: Attributes, place: Attributes, policy: Attributes, out: Any
 ) -> Any:
-    """``scatter``, ``scatter_elements`` and ``scatter_nd``; `place` is the axis, if they have one."""
+    """``scatter``, ``scatter_elements`` and ``scatter_nd``; `place` is the axis, if any."""
     inputs = read_inputs(operator, given)
     check_shapes(operator, inputs, place)
     meta = result_meta(operator, inputs, {**place, **policy})
@@ -73,10 +77,11 @@ def scatter(
         rest = inputs["indices"].shape[-1:] if layout.tuples else ()
         indices = as_dask(inputs["indices"], (*chunks.values(), *((n,) for n in rest)))
     else:
-        indices = _whole_tuples(as_dask(inputs["indices"]).rechunk(chunks), layout)
+        indices = _whole_tuples(rechunk(as_dask(inputs["indices"]), chunks), layout)
     call = _call(operator, layout, data, indices, inputs, place, policy["mode"], meta)
     reduction, include_self = policy.get("reduction", "none"), policy.get("include_self", True)
-    return deliver(operator, _graph.scatter(call, updates, reduction, include_self), out)
+    result = _graph.scatter(call, updates, reduction, include_self)
+    return _deliver(operator, result, out, inputs["data"])
 
 
 def tensor_scatter(given: Attributes, axis: int, mode: str, out: Any) -> Any:
@@ -105,7 +110,8 @@ def tensor_scatter(given: Attributes, axis: int, mode: str, out: Any) -> Any:
         step = da.arange(steps, chunks=(chunks[1],), dtype=np.int64)
         indices = _places(starts.rechunk((chunks[0],)), step, length)
     call = _graph.Call(operator, layout, data, indices, checked, rule_left, "wrap", known, meta)
-    return deliver(operator, _graph.scatter(call, update, "none", True), out)
+    result = _graph.scatter(call, update, "none", True)
+    return _deliver(operator, result, out, inputs["past_cache"])
 
 
 def _places(starts: Any, steps: Any, length: int) -> Any:
@@ -113,14 +119,15 @@ def _places(starts: Any, steps: Any, length: int) -> Any:
     return (starts[:, None] + steps[None, :]) % max(1, length)
 
 
-def deliver(operator: str, result: da.Array, out: Any) -> Any:
-    """The result itself, or what fills `out` with it."""
+def _deliver(operator: str, result: da.Array, out: Any, base: Any = None) -> Any:
+    """The result itself, or what fills `out` with it; `base` is what a scatter starts from."""
     if out is None:
         return result
     check_out(operator, out, result.shape, result.dtype)
     if isinstance(out, da.Array):
         return handle_out(out, result)
-    return _journal.store(operator, result, out)
+    in_place = is_stored(base) and base.store_path == out.store_path
+    return _journal.store(operator, result, out, _graph.untouched(result) if in_place else set())
 
 
 def _layout_of(operator: str, inputs: Inputs, place: Attributes) -> Layout:
@@ -179,7 +186,7 @@ def _like_data(data: da.Array, layout: Layout, shape: tuple[int, ...]) -> dict[i
 
 
 def _whole_tuples(indices: da.Array, layout: Layout) -> da.Array:
-    return indices.rechunk({indices.ndim - 1: -1}) if layout.tuples else indices
+    return rechunk(indices, {indices.ndim - 1: -1}) if layout.tuples else indices
 
 
 def _small_results(indices: da.Array, data: da.Array, layout: Layout) -> da.Array:
@@ -194,25 +201,23 @@ def _small_results(indices: da.Array, data: da.Array, layout: Layout) -> da.Arra
     kept = prod(max(indices.chunks[n]) for n in range(indices.ndim) if n not in loose)
     fixed = prod(max(indices.chunks[n]) for n in picks if n not in loose)
     limit = max(1, most // max(1, fixed)) * max(1, kept) * indices.dtype.itemsize
-    return indices.rechunk(chunks, block_size_limit=limit)
+    return rechunk(indices, chunks, block_size_limit=limit)
 
 
-def _aligned_updates(
-    updates: da.Array, inputs: Inputs, data: da.Array, layout: Layout
-) -> da.Array:
+def _aligned_updates(updates: da.Array, inputs: Inputs, data: da.Array, layout: Layout) -> da.Array:
     """Updates in the chunks of data where they run along it, in row-major order elsewhere."""
     indices = inputs["indices"]
     if isinstance(inputs["updates"], np.ndarray) and isinstance(indices, da.Array):
         picks = {d: indices.chunks[n] for n, d in enumerate(layout.pick_dims)}
-        updates = updates.rechunk(picks)
+        updates = rechunk(updates, picks)
     fixed = {layout.pick_dims[n]: c for n, c in _like_data(data, layout, indices.shape).items()}
     fixed |= {at: data.chunks[d] for at, d in zip(layout.free_dims, layout.free, strict=True)}
     updates = aligned(updates, fixed)
     if layout.tuples:
         slice_items = prod(max(data.chunks[d]) for d in layout.free)
         most = block_limit() // max(1, slice_items * updates.dtype.itemsize)
-        picks = tuple(updates.chunks[d] for d in layout.pick_dims)
-        ordered = in_row_major_order(picks, max(1, most))
-        if ordered != picks:
-            updates = updates.rechunk(dict(enumerate(ordered)))
+        given = tuple(updates.chunks[d] for d in layout.pick_dims)
+        ordered = in_row_major_order(given, max(1, most))
+        if ordered != given:
+            updates = rechunk(updates, dict(enumerate(ordered)))
     return updates

@@ -20,13 +20,12 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
-from dask.highlevelgraph import HighLevelGraph
-from dask.task_spec import Alias, List, Task, TaskRef
+from dask.task_spec import Alias, Task, TaskRef
 from numpy.typing import NDArray
 
 from sowreap.dask import _blocks
 from sowreap.dask._arguments import block_limit
-from sowreap.dask._keys import Block, Graph, batches, reduced, refs, region
+from sowreap.dask._keys import Block, Graph, batches, layers, reduced, refs, region
 from sowreap.dask._layout import Layout
 
 STEP_BLOCKS = 8  # updates that an owner holds at once, in blocks of Dask's own chunk size
@@ -130,13 +129,6 @@ def _prepare(call: Call) -> tuple[Graph, Any]:
     return graph, ok
 
 
-def _array(
-    call: Call, graph: Graph, name: str, chunks: Any, sources: Sequence[da.Array]
-) -> da.Array:
-    layers = HighLevelGraph.from_collections(name, graph, dependencies=sources)
-    return da.Array(layers, name, chunks, meta=call.meta)
-
-
 # --- scatter ------------------------------------------------------------------------------------
 
 
@@ -157,12 +149,13 @@ def scatter(call: Call, updates: da.Array, reduction: str, include_self: bool) -
     step = _step(updates) if rule.in_steps else len(call.pick_blocks)
     for block in np.ndindex(call.data.numblocks):
         graph.update(_apply(call, name, ok, block, pieces[block], step, rule))
-    return _array(call, graph, name, call.data.chunks, [call.data, call.indices, call.checked, updates])
+    dsk = layers(name, graph, call.data, call.indices, call.checked, updates)
+    return da.Array(dsk, name, call.data.chunks, meta=call.meta)
 
 
 def _step(updates: da.Array) -> int:
     """How many blocks of updates an owner can hold, should all of each be its own."""
-    largest = prod(max(sizes) for sizes in updates.chunks) * updates.dtype.itemsize
+    largest: int = prod(map(max, updates.chunks)) * int(updates.dtype.itemsize)
     return max(1, STEP_BLOCKS * block_limit() // max(1, largest))
 
 
@@ -170,7 +163,8 @@ def _apply(
     call: Call, name: str, ok: Any, block: Block, pieces: list[Any], step: int, rule: _blocks.Apply
 ) -> Iterator[tuple[Any, Any]]:
     """The tasks of one owner."""
-    state, last = (call.data.name, *block), (name, *block)
+    state: Any = (call.data.name, *block)
+    last: Any = (name, *block)
     if not pieces and rule.dtype == call.data.dtype:
         yield last, Alias(last, state)
         return
@@ -180,6 +174,13 @@ def _apply(
         key = last if is_last else (name.replace("-apply-", "-step-"), number, *block)
         yield key, Task(key, _blocks.apply, TaskRef(ok), TaskRef(state), refs(part), rule)
         state = key
+
+
+def untouched(result: da.Array) -> set[Block]:
+    """The blocks of a scatter's result that are those of data, because no index meets them."""
+    graph = result.dask.layers[result.name]
+    blocks = np.ndindex(*result.numblocks)
+    return {block for block in blocks if isinstance(graph[(result.name, *block)], Alias)}
 
 
 # --- gather -------------------------------------------------------------------------------------
@@ -209,10 +210,9 @@ def gather(call: Call, fill: NDArray[Any] | None) -> da.Array:
             block = call.other_block(picks, free)
             shape = tuple(sizes[n] for sizes, n in zip(chunks, block, strict=True))
             key = (name, *block)
-            graph[key] = Task(
-                key, _blocks.merge, TaskRef(ok), order, met, refs(parts), shape, rule
-            )
-    return _array(call, graph, name, chunks, [call.data, call.indices, call.checked])
+            graph[key] = Task(key, _blocks.merge, TaskRef(ok), order, met, refs(parts), shape, rule)
+    dsk = layers(name, graph, call.data, call.indices, call.checked)
+    return da.Array(dsk, name, chunks, meta=call.meta)
 
 
 def _result_chunks(call: Call) -> tuple[tuple[int, ...], ...]:

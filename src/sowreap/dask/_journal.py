@@ -1,9 +1,9 @@
 """Results into Zarr arrays: applied once, whole, whatever happens to workers on the way.
 
-A task may run twice: when its worker dies after it wrote, when the worker that held its result dies,
-or when a worker that was given up is still at work. Adding into an array in place must not be done
-twice, and a call that fails must leave the array as it was. So every call has a journal beside the
-array, whose state only moves forward:
+A task may run twice: when its worker dies after it wrote, when the worker that held its result
+dies, or when a worker that was given up is still at work. Adding into an array in place must not be
+done twice, and a call that fails must leave the array as it was. So every call has a journal beside
+the array, whose state only moves forward:
 
 ``open``      blocks of the result are written into the journal; the array is as it was;
 ``complete``  the journal holds the whole result; its blocks are copied into the array;
@@ -29,17 +29,18 @@ from uuid import uuid4
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
-from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Task, TaskRef
 from numpy.typing import NDArray
 
 from sowreap._errors import ArgumentError
-from sowreap.dask._keys import Graph, reduced, refs, region
+from sowreap.dask._arguments import rechunk
+from sowreap.dask._keys import Block, Graph, layers, reduced, refs, region
 from sowreap.dask._storage import read_lazily, to_grid, write_grid
 
 if TYPE_CHECKING:
-    import zarr
     from zarr.abc.store import Store
+
+    from sowreap.dask._storage import ZarrArray
 
 Region = tuple[slice, ...]
 
@@ -52,7 +53,7 @@ _STATES = ("complete", "done")  # "open" is neither
 class Journal:
     """The way of one result into one array."""
 
-    out: zarr.Array
+    out: ZarrArray
     store: Store
     path: str
     process: int | None  # the only one that sees the store, if that is in memory
@@ -93,7 +94,7 @@ class Journal:
             with suppress(zarr.errors.ContainsArrayError):
                 zarr.from_array(self.store, name=path, data=self.out, write_data=False)
 
-    def blocks(self) -> zarr.Array:
+    def blocks(self) -> ZarrArray:
         """The array of blocks."""
         import zarr
 
@@ -130,7 +131,7 @@ def _exists(store: Store, path: str) -> bool:
     return True
 
 
-def beside(operator: str, out: zarr.Array, token: str) -> Journal:
+def beside(operator: str, out: ZarrArray, token: str) -> Journal:
     """A new journal, a sibling of `out`: in the same group, or in the same folder."""
     from zarr.storage import LocalStore, MemoryStore
 
@@ -148,7 +149,7 @@ def beside(operator: str, out: zarr.Array, token: str) -> Journal:
     return Journal(out, LocalStore(root.with_name(f"{root.name}{MARK}{token}")), "", process)
 
 
-def journals(out: zarr.Array) -> list[Journal]:
+def journals(out: ZarrArray) -> list[Journal]:
     """The journals of `out` that exist."""
     import zarr
     from zarr.storage import LocalStore
@@ -201,7 +202,7 @@ def copy(journal: Journal, region: Region, is_complete: bool) -> bool:
     return True
 
 
-def finish(journal: Journal, copied: Sequence[bool]) -> zarr.Array:
+def finish(journal: Journal, copied: Sequence[bool]) -> ZarrArray:
     """The array holds the whole result."""
     assert all(copied)
     journal.mark("done")
@@ -212,8 +213,11 @@ def finish(journal: Journal, copied: Sequence[bool]) -> zarr.Array:
 # --- calls --------------------------------------------------------------------------------------
 
 
-def store(operator: str, result: da.Array, out: zarr.Array) -> Delayed:
-    """What fills `out` with `result` when it is computed, and is `out` then."""
+def store(operator: str, result: da.Array, out: ZarrArray, same: set[Block]) -> Delayed:
+    """What fills `out` with `result` when it is computed, and is `out` then.
+
+    `same` are blocks of the result that `out` holds already.
+    """
     for journal in journals(out):
         if journal.state() == "complete":
             raise ArgumentError(
@@ -222,10 +226,12 @@ def store(operator: str, result: da.Array, out: zarr.Array) -> Delayed:
                 operator=operator,
                 argument="out",
             )
-    result = result.rechunk(to_grid(result.chunks, write_grid(out)))
+    chunks = to_grid(result.chunks, write_grid(out))
+    same = same if chunks == result.chunks else set()
+    result = rechunk(result, chunks)
     journal = beside(operator, out, uuid4().hex)
     prefix = f"{operator}-%s-{journal.token}"
-    blocks = list(np.ndindex(result.numblocks))
+    blocks = [block for block in np.ndindex(*result.numblocks) if block not in same]
     graph: Graph = {}
 
     staged = [(prefix % "stage", *block) for block in blocks]
@@ -239,16 +245,16 @@ def store(operator: str, result: da.Array, out: zarr.Array) -> Delayed:
     graph[is_complete] = Task(is_complete, complete, journal, refs(tops))
     tops = reduced(graph, prefix % "copied", copied, all)
     graph[done] = Task(done, finish, journal, refs(tops))
-    return Delayed(done, HighLevelGraph.from_collections(done, graph, dependencies=[result]))
+    return Delayed(done, layers(done, graph, result))
 
 
-def recover(out: zarr.Array) -> int:
+def recover(out: ZarrArray) -> int:
     """Finish the calls that began to write `out`, and remove what they left beside it.
 
     A call with ``out=`` first keeps its result beside the array and then copies it there. If the
     copying was interrupted for good (all workers lost, no room left), the array is half written and
-    the whole result still there: this copies it. A call that was interrupted before leaves the array
-    as it was, and what it kept is removed.
+    the whole result still there: this copies it. A call that was interrupted before leaves the
+    array as it was, and what it kept is removed.
 
     Parameters
     ----------

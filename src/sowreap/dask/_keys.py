@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import List, Task, TaskRef
 
 Block = tuple[int, ...]  # number of a block along each dimension
@@ -31,9 +32,16 @@ def reduced(
     while len(keys) > FAN_IN:
         parts = batches(keys, FAN_IN)
         keys = [(f"{name}-{level}", n) for n in range(len(parts))]
-        graph.update((key, Task(key, function, refs(p))) for key, p in zip(keys, parts, strict=True))
+        graph.update(
+            (key, Task(key, function, refs(p))) for key, p in zip(keys, parts, strict=True)
+        )
         level += 1
     return keys
+
+
+def layers(name: str, graph: Graph, *sources: Any) -> HighLevelGraph:
+    """The tasks of `graph` as a layer over those of the sources."""
+    return HighLevelGraph.from_collections(name, graph, dependencies=sources)
 
 
 def region(chunks: Sequence[Sequence[int]], block: Block) -> tuple[slice, ...]:

@@ -6,8 +6,8 @@ addressed   the components of a pick name a place along them;
 aligned     picks run along them too (batches, the dimensions off the axis of the Elements family);
 free        picks know nothing of them, so that each pick moves a whole slice.
 
-Addressed and aligned ones together number the *cells* of a block. The array on the other side
-(the updates of a scatter, the result of a gather) has the dimensions of the picks and the free ones.
+Addressed and aligned ones together number the *cells* of a block. The array on the other side (the
+updates of a scatter, the result of a gather) has the dimensions of the picks and the free ones.
 """
 
 from __future__ import annotations

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 from uuid import uuid4
 
-import dask
 import dask.array as da
 from dask.utils import parse_bytes
+
+import dask
 
 if TYPE_CHECKING:
     import zarr
 
+    ZarrArray = zarr.Array[Any]
 
-def is_stored(value: Any) -> TypeGuard[zarr.Array]:
-    """Whether it is a Zarr array. (Who has one has imported zarr.)"""
+
+def is_stored(value: Any) -> TypeGuard[ZarrArray]:
+    """Whether it is a Zarr array; who has one has imported the package."""
     module = sys.modules.get("zarr")
     return module is not None and isinstance(value, module.Array)
 
 
-def write_grid(array: zarr.Array) -> tuple[int, ...]:
+def write_grid(array: ZarrArray) -> tuple[int, ...]:
     """The pieces that storage writes whole: two tasks must never share one."""
     return tuple(array.shards or array.chunks)
 
 
-def read_lazily(array: zarr.Array) -> da.Array:
+def read_lazily(array: ZarrArray) -> da.Array:
     """A Dask array of a Zarr array.
 
-    Its blocks are whole pieces of storage, as many as Dask's ``array.chunk-size`` holds. Its name is
-    new each time, because what is stored may change.
+    Its blocks are whole pieces of storage, as many as Dask's ``array.chunk-size`` holds. Its name
+    is new each time, because what is stored may change.
     """
     grid = write_grid(array)
     limit = parse_bytes(dask.config.get("array.chunk-size"))
@@ -43,7 +46,8 @@ def read_lazily(array: zarr.Array) -> da.Array:
         sizes[d] = grid[d] * count
         room //= count
     chunks = tuple(min(size, max(1, n)) for size, n in zip(sizes, array.shape, strict=True))
-    return da.from_array(array, chunks=chunks, name=f"zarr-{uuid4().hex}", lock=False)
+    result: da.Array = da.from_array(array, chunks=chunks, name=f"zarr-{uuid4().hex}", lock=False)
+    return result
 
 
 def to_grid(chunks: Sequence[Sequence[int]], grid: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -53,5 +57,5 @@ def to_grid(chunks: Sequence[Sequence[int]], grid: Sequence[int]) -> tuple[tuple
         length = sum(sizes)
         ends = {min(length, round(end / step) * step) for end in accumulate(sizes)} - {0}
         lines = [0, *sorted(ends | {length})] if length else [0, 0]
-        result.append(tuple(b - a for a, b in zip(lines, lines[1:], strict=False)))
+        result.append(tuple(b - a for a, b in pairwise(lines)))
     return tuple(result)
