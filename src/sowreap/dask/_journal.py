@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from sowreap._errors import ArgumentError
 from sowreap.dask._arguments import rechunk
 from sowreap.dask._keys import Block, Graph, layers, reduced, refs, region
-from sowreap.dask._storage import read_lazily, to_grid, write_grid
+from sowreap.dask._storage import to_grid, write_grid
 
 if TYPE_CHECKING:
     from zarr.abc.store import Store
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Region = tuple[slice, ...]
 
 MARK = ".sowreap-"
-_BLOCKS = "blocks"
+_BLOCKS, _REGIONS = "blocks", "regions"
 _STATES = ("complete", "done")  # "open" is neither
 
 
@@ -83,6 +83,19 @@ class Journal:
         """Move forward to a state."""
         self._make_group(self._inside(state))
 
+    def keep(self, regions: Sequence[Region]) -> None:
+        """Note which regions of the array the blocks are."""
+        plain = [[[part.start, part.stop] for part in region] for region in regions]
+        self._make_group(self._inside(_REGIONS), {_REGIONS: plain})
+
+    def regions(self) -> list[Region]:
+        """The regions that `keep` noted."""
+        import zarr
+
+        group = zarr.open_group(self.store, path=self._inside(_REGIONS), mode="r")
+        plain: Any = group.attrs[_REGIONS]
+        return [tuple(slice(*part) for part in region) for region in plain]
+
     def make_blocks(self) -> None:
         """Make the array of blocks, if it is not there."""
         import zarr
@@ -114,11 +127,13 @@ class Journal:
     def _inside(self, name: str) -> str:
         return f"{self.path}/{name}".lstrip("/")
 
-    def _make_group(self, path: str) -> None:
+    def _make_group(self, path: str, attributes: dict[str, Any] | None = None) -> None:
         import zarr
 
         zarr_format = self.out.metadata.zarr_format
-        zarr.open_group(self.store, path=path, mode="a", zarr_format=zarr_format)
+        zarr.open_group(
+            self.store, path=path, mode="a", zarr_format=zarr_format, attributes=attributes
+        )
 
 
 def _exists(store: Store, path: str) -> bool:
@@ -180,10 +195,12 @@ def stage(journal: Journal, block: NDArray[Any], region: Region) -> bool:
     return True
 
 
-def complete(journal: Journal, staged: Sequence[bool]) -> bool:
+def complete(journal: Journal, regions: Sequence[Region], staged: Sequence[bool]) -> bool:
     """The journal holds the whole result."""
     assert all(staged)
-    journal.mark("complete")
+    if journal.state() == "open":
+        journal.keep(regions)
+        journal.mark("complete")
     return True
 
 
@@ -237,12 +254,13 @@ def store(operator: str, result: da.Array, out: ZarrArray, same: set[Block]) -> 
     staged = [(prefix % "stage", *block) for block in blocks]
     copied = [(prefix % "copy", *block) for block in blocks]
     is_complete, done = prefix % "complete", prefix % "store"
-    for block, stage_key, copy_key in zip(blocks, staged, copied, strict=True):
-        source, place = TaskRef((result.name, *block)), region(result.chunks, block)
+    regions = [region(result.chunks, block) for block in blocks]
+    for block, place, stage_key, copy_key in zip(blocks, regions, staged, copied, strict=True):
+        source = TaskRef((result.name, *block))
         graph[stage_key] = Task(stage_key, stage, journal, source, place)
         graph[copy_key] = Task(copy_key, copy, journal, place, TaskRef(is_complete))
     tops = reduced(graph, prefix % "staged", staged, all)
-    graph[is_complete] = Task(is_complete, complete, journal, refs(tops))
+    graph[is_complete] = Task(is_complete, complete, journal, regions, refs(tops))
     tops = reduced(graph, prefix % "copied", copied, all)
     graph[done] = Task(done, finish, journal, refs(tops))
     return Delayed(done, layers(done, graph, result))
@@ -269,9 +287,8 @@ def recover(out: ZarrArray) -> int:
     finished = 0
     for journal in journals(out):
         if journal.state() == "complete":
-            kept = read_lazily(journal.blocks())
-            for block in np.ndindex(kept.numblocks):
-                copy(journal, region(kept.chunks, block), True)
+            for place in journal.regions():
+                copy(journal, place, True)
             journal.mark("done")
             finished += 1
         journal.remove()
