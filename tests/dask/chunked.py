@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import dask
-import sowreap
+import sowreap as sr
 import sowreap.dask
 
 
@@ -31,19 +31,18 @@ def chunked(draw, array: np.ndarray) -> Any:
     if draw(st.integers(0, 4)) == 0:
         return array
     chunks = tuple(draw(cuts(n)) for n in array.shape)
-    # (Where a size is zero so may be the bytes, by which Dask would choose.)
     return da.from_array(array, chunks=chunks, name=False)
 
 
-def compute(array: da.Array) -> np.ndarray:
-    """The result in this thread."""
+def compute(array: Any) -> Any:
+    """What is lazy, in this thread."""
     with dask.config.set(scheduler="synchronous"):
         return array.compute()
 
 
-def call_dask(operator: str, inputs: dict[str, Any], attributes: dict[str, Any], **out: Any) -> Any:
+def call_dask(operator: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> np.ndarray:
     """Call the function of ``sowreap.dask`` and compute what it returns."""
-    result = getattr(sowreap.dask, operator)(*inputs.values(), **attributes, **out)
+    result = getattr(sowreap.dask, operator)(*inputs.values(), **attributes)
     check_promises(result)
     got = compute(result)
     assert got.dtype == result.dtype
@@ -52,9 +51,18 @@ def call_dask(operator: str, inputs: dict[str, Any], attributes: dict[str, Any],
 
 
 def check_promises(result: Any) -> None:
-    """What a Dask array says of itself before it is computed."""
+    """What a Dask array says of itself agrees with what each of its blocks is."""
     assert isinstance(result, da.Array)
     assert type(result._meta) is np.ndarray
     assert result._meta.dtype == result.dtype
     assert result._meta.shape == (0,) * result.ndim
     assert result.shape == tuple(map(sum, result.chunks))
+
+
+def outcome(function, *arguments):
+    """The result of a call, or its refusal with all facts and the text."""
+    try:
+        return function(*arguments)
+    except sr.SowreapError as error:
+        facts = (error.operator, error.argument, error.position, error.value)
+        return (type(error), str(error), *facts, error.axis, error.length)

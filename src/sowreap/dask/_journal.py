@@ -76,7 +76,7 @@ class Journal:
                 "such as a directory.",
                 argument="out",
             )
-        reached = [state for state in _STATES if _exists(self.store, self._inside(state))]
+        reached = [state for state in _STATES if self._has_group(self._inside(state))]
         return reached[-1] if reached else "open"
 
     def mark(self, state: str) -> None:
@@ -101,7 +101,9 @@ class Journal:
         import zarr
 
         path = self._inside(_BLOCKS)
-        if not _exists(self.store, path):
+        try:
+            zarr.open_array(self.store, path=path, mode="r")
+        except FileNotFoundError:
             self._make_group(self.path)
             # Another worker may be faster.
             with suppress(zarr.errors.ContainsArrayError):
@@ -121,8 +123,9 @@ class Journal:
         parent, _, name = path.rpartition("/")
         if not path:
             shutil.rmtree(self.store.root)  # type: ignore[attr-defined]  # see `beside`
-        elif _exists(self.store, path):
-            del zarr.open_group(self.store, path=parent, mode="r+")[name]
+        else:
+            with suppress(KeyError):  # it is gone
+                del zarr.open_group(self.store, path=parent, mode="r+")[name]
 
     def _inside(self, name: str) -> str:
         return f"{self.path}/{name}".lstrip("/")
@@ -131,19 +134,20 @@ class Journal:
         import zarr
 
         zarr_format = self.out.metadata.zarr_format
-        zarr.open_group(
-            self.store, path=path, mode="a", zarr_format=zarr_format, attributes=attributes
-        )
+        # Another worker may be faster.
+        with suppress(zarr.errors.ContainsGroupError):
+            zarr.open_group(
+                self.store, path=path, mode="a", zarr_format=zarr_format, attributes=attributes
+            )
 
+    def _has_group(self, path: str) -> bool:
+        import zarr
 
-def _exists(store: Store, path: str) -> bool:
-    import zarr
-
-    try:
-        zarr.open(store, path=path, mode="r")
-    except FileNotFoundError:
-        return False
-    return True
+        try:
+            zarr.open_group(self.store, path=path, mode="r")
+        except FileNotFoundError:
+            return False
+        return True
 
 
 def beside(operator: str, out: ZarrArray, token: str) -> Journal:

@@ -55,7 +55,7 @@ def to_grid(chunks: Sequence[Sequence[int]], grid: Sequence[int]) -> tuple[tuple
     result = []
     for sizes, step in zip(chunks, grid, strict=True):
         length = sum(sizes)
-        ends = {min(length, round(end / step) * step) for end in accumulate(sizes)} - {0}
-        lines = [0, *sorted(ends | {length})] if length else [0, 0]
+        inner = (round(end / step) * step for end in accumulate(sizes) if end < length)
+        lines = [0, *sorted({end for end in inner if 0 < end < length}), length]
         result.append(tuple(b - a for a, b in pairwise(lines)))
     return tuple(result)
