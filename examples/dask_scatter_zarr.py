@@ -10,17 +10,18 @@ runs a thousandth of it. Take a folder with 45 GB of room for all of it.
 """
 
 import argparse
+import logging
 import resource
 import tempfile
 from pathlib import Path
 from time import perf_counter
 
+import dask
 import dask.array as da
 import numpy as np
 import zarr
 from distributed import Client, LocalCluster
 
-import dask
 import sowreap.dask as sd
 
 COLUMNS = 250  # float32: a row is 1000 bytes
@@ -97,7 +98,11 @@ def main() -> None:
         with (
             dask.config.set(settings),
             LocalCluster(
-                2, threads_per_worker=1, memory_limit=memory // 2, dashboard_address=None
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit=memory // 2,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
             ) as cluster,
             Client(cluster),
         ):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 from hypothesis import strategies as st
 
-import dask
 import sowreap as sr
 import sowreap.dask
 

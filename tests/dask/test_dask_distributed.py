@@ -1,12 +1,13 @@
 """Two worker processes: the same results, also when they lack memory, or die."""
 
 import logging
+from contextlib import contextmanager
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
 
-import dask
 import sowreap as sr
 import sowreap.dask as sd
 from cases import OPERATORS, assert_same, call, sample_call
@@ -36,7 +37,7 @@ def workers(count, folder):
             threads_per_worker=1,
             processes=True,
             memory_limit=400 * MEGABYTE,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster) as client,

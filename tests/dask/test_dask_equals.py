@@ -1,12 +1,12 @@
 """The same results and errors as on arrays in memory, bit for bit, for any chunks."""
 
+import dask
 import numpy as np
 import pytest
 from chunked import call_dask, chunked, compute, outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dask
 import sowreap.dask
 from cases import OPERATORS, assert_same, call, sample_call
 from strategies import calls

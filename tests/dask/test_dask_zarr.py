@@ -2,12 +2,12 @@
 
 import os
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
 from chunked import compute
 
-import dask
 import sowreap as sr
 import sowreap.dask as sd
 from cases import assert_same
