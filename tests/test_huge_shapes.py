@@ -66,11 +66,11 @@ def test_empty_results_of_huge_sizes(n):
     assert sr.gather(data, none).shape == (0, n)
     assert sr.gather(data, none, axis=1).shape == (1, 0)
     assert sr.gather_nd(data, np.zeros((0, 1), int)).shape == (0, n)
-    assert sr.gather_elements(repeated((1, n)), np.zeros((0, n), int)).shape == (0, n)
+    assert sr.gather_elements(repeated((1, n)), np.zeros((0, n), np.int8)).shape == (0, n)
     empty = np.zeros((n, 0), np.uint8)
     assert sr.gather(empty, [n - 1, -n]).shape == (2, 0)
     assert sr.gather(empty, [0], axis=0).shape == (1, 0)
-    indices = np.zeros((n, 0), int)
+    indices = np.zeros((n, 0), np.int8)
     for reduction in ("none", "add"):
         assert sr.scatter_elements(empty, indices, empty, reduction=reduction).shape == (n, 0)
         tuples, updates = np.array([[n - 1]]), np.zeros((1, 0), np.uint8)
