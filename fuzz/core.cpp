@@ -24,7 +24,7 @@ using namespace sowreap;
 using std::int64_t;
 using std::uint64_t;
 
-constexpr int64_t most_items = 1 << 18;  // of an array, and of the work of a call
+constexpr int64_t most_items = 1 << 16;  // of an array, and of the work of a call
 constexpr int most_dimensions = 5;
 
 void require(bool holds, const char* what) {
@@ -380,7 +380,7 @@ bool run(Call& call) {
     return true;
   } catch (const Error& error) {
     require(error.fault == Fault::index, "only indices are refused once shapes are good");
-    require(!error.message.empty() && !error.position.empty(), "an index error says where");
+    require(!error.message.empty() && !error.value.empty(), "an index error names the value");
     return false;
   }
 }

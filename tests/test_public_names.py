@@ -26,6 +26,7 @@ SIGNATURES = {
 ERRORS = {
     "SowreapError": Exception,
     "OutOfRangeError": IndexError,
+    "ResultTooLargeError": MemoryError,
     "ShapeError": ValueError,
     "ArgumentError": ValueError,
     "DtypeError": TypeError,

@@ -9,6 +9,7 @@
 #include "register.hpp"
 #include "sowreap/error.hpp"
 #include "sowreap/plan.hpp"
+#include "sowreap/shape.hpp"
 
 namespace sowreap::python {
 namespace {
@@ -264,6 +265,7 @@ Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), array(given) 
 Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
                const Input* base, std::initializer_list<const Input*> inputs) {
   if (out.given.is_none()) {
+    check_allocation(op, shape, data.view().item);
     PyArray_Descr* descr = data.descr();
     Py_INCREF(reinterpret_cast<PyObject*>(descr));
     array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
