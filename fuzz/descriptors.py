@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """An atheris target: DirectML descriptors from bytes, validated and executed between guards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """An atheris target: bytes to a call of a public function, on views that may overlap in any way.
 
 A call either gives what the loop of the standard gives, or raises an error of ours and changes

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """An atheris target: mutated ONNX models, and external data that tries to leave its folder.
 
 A model runs, or is refused by an error of ours. Data of the host beside the folder of a model is

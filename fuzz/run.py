@@ -12,6 +12,7 @@ What a run finds beyond the corpus is kept in ``build/fuzz-corpus``, an input th
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -26,14 +27,19 @@ LIMITS = ("-timeout=30", "-rss_limit_mb=2500", "-max_len=256", "-len_control=0")
 
 
 def command(target: str) -> list[str]:
-    """Return the program of a target, built."""
+    """Return the program of a target, built. Where it merges, it starts itself again."""
     if target != "core":
-        return [sys.executable, str(FOLDER / f"{target}.py")]
+        return [str(FOLDER / f"{target}.py")]
     subprocess.run(["cmake", "--preset", "fuzz"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(
         ["cmake", "--build", "build/fuzz"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
     )
     return [str(ROOT / "build" / "fuzz" / "fuzz" / "sowreap_fuzz_core")]
+
+
+def environment() -> dict[str, str]:
+    """Return variables with which ``env python3`` is this Python."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
 def run(target: str, seconds: int) -> bool:
@@ -49,6 +55,7 @@ def run(target: str, seconds: int) -> bool:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        env=environment(),
         check=False,
     )
     last = re.findall(r"Done \d+ runs in \d+ second", done.stdout)
@@ -69,7 +76,7 @@ def minimize(target: str) -> None:
     shutil.rmtree(merged, ignore_errors=True)
     merged.mkdir(parents=True)
     merge = [*command(target), "-merge=1", "-max_len=256", str(merged), str(corpus), str(found)]
-    subprocess.run(merge, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(merge, check=True, env=environment(), stderr=subprocess.DEVNULL)
     for old in corpus.iterdir():
         old.unlink()
     for kept in sorted(merged.iterdir(), key=lambda path: path.stat().st_size)[-KEPT:]:

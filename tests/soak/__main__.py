@@ -104,6 +104,7 @@ def main() -> int:
     """Run, report, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--calls", type=int, help="so many calls, however long they take")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="only the case of this number")
     given = parser.parse_args()
@@ -114,7 +115,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     differences, number = 0, 0
     end = time.monotonic() + given.seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end if given.calls is None else number < given.calls:
         operator, difference = run_case(given.seed, number)
         counts[operator] += 1
         number += 1
