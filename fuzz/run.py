@@ -70,7 +70,7 @@ def run(target: str, seconds: int) -> bool:
 
 
 def minimize(target: str) -> None:
-    """Make the corpus of the repository from it and all that was found, smallest inputs first."""
+    """Make the corpus of the repository from it and all that was found; the longest are kept."""
     corpus, found = FOLDER / "corpus" / target, ROOT / "build" / "fuzz-corpus" / target
     merged = ROOT / "build" / "fuzz-merged" / target
     shutil.rmtree(merged, ignore_errors=True)
