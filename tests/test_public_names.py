@@ -28,6 +28,7 @@ SIGNATURES = {
 ERRORS = {
     "SowreapError": Exception,
     "OutOfRangeError": IndexError,
+    "ResultTooLargeError": MemoryError,
     "ShapeError": ValueError,
     "ArgumentError": ValueError,
     "DtypeError": TypeError,

@@ -10,6 +10,7 @@
 #include "results.hpp"
 #include "sowreap/error.hpp"
 #include "sowreap/plan.hpp"
+#include "sowreap/shape.hpp"
 
 namespace sowreap::python {
 namespace {
@@ -265,6 +266,7 @@ Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), array(given) 
 Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
                const Input* base, std::initializer_list<const Input*> inputs) {
   if (out.given.is_none()) {
+    check_allocation(op, shape, data.view().item);
     array_ = new_result(data.descr(), shape);
     result_ = array_;
     owned_.look_at(as_array(array_));

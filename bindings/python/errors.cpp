@@ -18,6 +18,8 @@ const char* class_of(Fault fault) {
       return "ShapeError";
     case Fault::argument:
       return "ArgumentError";
+    case Fault::memory:
+      return "ResultTooLargeError";
     default:
       return "DtypeError";
   }

@@ -2,6 +2,7 @@
 
 #include "register.hpp"
 #include "sowreap/execute.hpp"
+#include "sowreap/shape.hpp"
 #include "sowreap/threads.hpp"
 
 #define SOWREAP_IMPORTS_NUMPY
@@ -30,4 +31,7 @@ NB_MODULE(_core, m) {
   m.def("thread_count", &sowreap::thread_count, "Threads that a call may use.");
   m.def("set_thread_count", &sowreap::set_thread_count, nanobind::arg("n"),
         "Let calls use up to n threads, n >= 1.");
+  m.def("result_limit", &sowreap::result_limit, "Most bytes that a new result may have.");
+  m.def("set_result_limit", &sowreap::set_result_limit, nanobind::arg("bytes"),
+        "Let new results have up to so many bytes.");
 }

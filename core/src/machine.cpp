@@ -1,10 +1,14 @@
 #include "sowreap/machine.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 #include "sowreap/execute.hpp"
 
+#if defined(SOWREAP_X86)
+#include <cpuid.h>
+#endif
 #if !defined(_WIN32)
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,9 +17,18 @@
 namespace sowreap {
 namespace {
 
+#if defined(SOWREAP_X86)
+// Not every compiler's __builtin_cpu_supports knows the name. (That the system keeps the registers
+// is part of its answer for avx2.)
+bool has_f16c() {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 const Kernels& choose_kernels() {
 #if defined(SOWREAP_X86)
-  if (__builtin_cpu_supports("f16c")) {
+  if (has_f16c()) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
       return kernels_avx512;
@@ -40,6 +53,21 @@ std::int64_t cache_bytes() {
     found = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
     return std::clamp<std::int64_t>(found / 2, 128 << 10, 1 << 20);
+  }();
+  return bytes;
+}
+
+std::int64_t memory_bytes() {
+  static const std::int64_t bytes = [] {
+    std::int64_t pages = 0;
+#if defined(_SC_PHYS_PAGES)
+    pages = sysconf(_SC_PHYS_PAGES);
+#endif
+    if (pages <= 0) return std::numeric_limits<std::int64_t>::max();
+#if defined(_SC_PHYS_PAGES)
+    pages *= sysconf(_SC_PAGESIZE);
+#endif
+    return pages;
   }();
   return bytes;
 }

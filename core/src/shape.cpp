@@ -1,9 +1,11 @@
 #include "sowreap/shape.hpp"
 
+#include <atomic>
 #include <limits>
 #include <string>
 
 #include "sowreap/error.hpp"
+#include "sowreap/machine.hpp"
 
 namespace sowreap {
 namespace {
@@ -36,20 +38,28 @@ bool differ(std::int64_t a, std::int64_t b, Equalities* learned) {
 // Whether `a` is certainly more than `b`.
 bool exceeds(std::int64_t a, std::int64_t b) { return is_known(a) && is_known(b) && a > b; }
 
-// A result that NumPy could not hold, found before anything is allocated. (Only gathers need this:
-// the result of a scatter has the shape of an array that exists.)
-void check_size(const char* op, const Shape& shape, std::int64_t item) {
+// Bytes of an array in which each size of 0, or not known, counts as 1, as NumPy counts them before
+// it allocates; -1 where 64 bits are not enough.
+std::int64_t counted_bytes(const Shape& shape, std::int64_t item) {
   std::int64_t bytes = item;
   for (int d = 0; d < shape.rank; ++d) {
-    if (shape.sizes[d] <= 0) continue;  // NumPy leaves 0 out of the product too
-    if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) {
-      fail(op, "indices",
-           "the result would have shape " + text_of(shape) +
-               ", more bytes than 64 bits can count. Use smaller indices.");
-    }
+    if (shape.sizes[d] <= 0) continue;
+    if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) return -1;
     bytes *= shape.sizes[d];
   }
+  return bytes;
 }
+
+// A result that NumPy could not hold. (Only gathers need this: the result of a scatter has the
+// shape of an array that exists.)
+void check_size(const char* op, const Shape& shape, std::int64_t item) {
+  if (counted_bytes(shape, item) >= 0) return;
+  fail(op, "indices",
+       "the result would have shape " + text_of(shape) +
+           ", more bytes than 64 bits can count. Use smaller indices.");
+}
+
+std::atomic<std::int64_t> limit{memory_bytes()};
 
 void append_sizes(Shape& shape, const View& v, int begin, int end) {
   for (int d = begin; d < end; ++d) shape.append(v.shape[d]);
@@ -93,6 +103,22 @@ void check_updates(const char* op, const View& updates, const Shape& expected, c
 }
 
 }  // namespace
+
+std::int64_t result_limit() { return limit.load(std::memory_order_relaxed); }
+
+void set_result_limit(std::int64_t bytes) { limit.store(bytes, std::memory_order_relaxed); }
+
+void check_allocation(const char* op, const Shape& shape, std::int64_t item) {
+  const std::int64_t bytes = counted_bytes(shape, item);
+  if (bytes >= 0 && bytes <= result_limit()) return;
+  for (int d = 0; d < shape.rank; ++d) {
+    if (shape.sizes[d] == 0) return;
+  }
+  throw Error(Fault::memory, op, "out",
+              "the result would have shape " + text_of(shape) + " and " + std::to_string(bytes) +
+                  " bytes; a new one may have at most " + std::to_string(result_limit()) +
+                  ". Use fewer indices, pass out=, or set SOWREAP_MAX_RESULT_BYTES.");
+}
 
 int resolve_axis(const char* op, std::int64_t axis, const View& data, const char* data_name) {
   if (axis < -data.rank || axis >= data.rank) {

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #if !defined(_WIN32)
@@ -53,11 +53,12 @@ class Pool {
   }
 
  private:
-  // Without a further thread (a limit of the system) the call goes on with those that there are.
+  // Without a further thread (a limit of the system, no memory) the call goes on with those that
+  // there are.
   bool start_worker() {
     try {
       std::thread([this, number = started_ + 1, seen = round_] { work(number, seen); }).detach();
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       return false;
     }
     ++started_;

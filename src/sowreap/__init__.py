@@ -4,10 +4,12 @@ The seven operators of the ONNX standard as functions on arrays. Rules that hold
 in ``docs/semantics.md``.
 """
 
+from sowreap import _limits as _limits  # reads the environment
 from sowreap._errors import (
     ArgumentError,
     DtypeError,
     OutOfRangeError,
+    ResultTooLargeError,
     ShapeError,
     SowreapError,
 )
@@ -29,6 +31,7 @@ __all__ = [
     "ArgumentError",
     "DtypeError",
     "OutOfRangeError",
+    "ResultTooLargeError",
     "ShapeError",
     "SowreapError",
     "__version__",

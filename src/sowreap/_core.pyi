@@ -54,3 +54,9 @@ def thread_count() -> int:
 
 def set_thread_count(n: int) -> None:
     """Let calls use up to n threads, n >= 1."""
+
+def result_limit() -> int:
+    """Most bytes that a new result may have."""
+
+def set_result_limit(bytes: int) -> None:
+    """Let new results have up to so many bytes."""

@@ -65,5 +65,9 @@ class ArgumentError(SowreapError, ValueError):
     """An attribute (axis, batch_dims, reduction, mode) or ``out`` cannot be used."""
 
 
+class ResultTooLargeError(SowreapError, MemoryError):
+    """A new result would have more bytes than ``SOWREAP_MAX_RESULT_BYTES``."""
+
+
 class DtypeError(SowreapError, TypeError):
     """A dtype or a kind of object is not accepted."""

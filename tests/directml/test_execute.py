@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import sowreap as sr
 from sowreap.directml import Binding, DescriptorError, OperatorDesc, Report, Tensor, execute, schema
+from sowreap.directml.execute import MOST_REPEATED
 
 DATA_TYPES = schema.operator_of("SCATTER").support_at("6_4").data_types
 INDEX_TYPES = schema.operator_of("SCATTER").support_at("6_4").index_types
@@ -463,3 +464,55 @@ def test_identity_copies():
     output = bytearray(8)
     execute(OperatorDesc("ELEMENT_WISE_IDENTITY", tensors), b"\x01\x7d345678", output)
     assert output == b"\x01\x7d345678"
+
+
+def repeated_scatter(count, strides):
+    """A scatter of `count` writes, whose indices and updates have the given strides."""
+    sizes = ((1, 1, 1, 4), (1, 1, 1, count), (1, 1, 1, count), (1, 1, 1, 4))
+    desc = good("SCATTER")
+    for name, n in zip(desc.tensors, sizes, strict=True):
+        desc = changed(desc, name, sizes=n)
+    desc = changed(desc, "Axis", to=3)
+    for name, step in strides.items():
+        desc = changed(desc, name, strides=(0, 0, 0, step))
+    return desc
+
+
+@pytest.mark.parametrize("repeated", ["IndicesTensor", "UpdatesTensor"])
+@pytest.mark.parametrize("count", [MOST_REPEATED + 1, 2**32 - 1])
+def test_repeated_elements_are_bounded(repeated, count):
+    """Four bytes can describe billions of writes."""
+    desc = repeated_scatter(count, {"IndicesTensor": 0, "UpdatesTensor": 0})
+    output = np.zeros(4, np.float32)
+    buffers = {name: bytes(desc.tensors[name].total_bytes) for name in desc.tensors}
+    del buffers["OutputTensor"]
+    with pytest.raises(sr.ArgumentError, match=rf"IndicesTensor has {count} elements in 4 bytes"):
+        execute(desc, buffers, output)
+    assert not output.any()
+    other = {"IndicesTensor": "UpdatesTensor", "UpdatesTensor": "IndicesTensor"}[repeated]
+    if count == MOST_REPEATED + 1:
+        desc = repeated_scatter(count, {repeated: 0})
+        buffers[other] = np.zeros(count, np.uint32)
+        with pytest.raises(sr.ArgumentError, match=f"{repeated} has {count} elements"):
+            execute(desc, buffers, output)
+
+
+def test_repeated_elements_of_a_gather_are_bounded_by_its_output():
+    """Data of 2^32 - 1 elements in four bytes is fine: what is read is as much as is written."""
+    desc = good("GATHER_ELEMENTS")
+    sizes = ((1, 1, 1, 2**32 - 1), (1, 1, 1, 2), (1, 1, 1, 2))
+    for name, n in zip(desc.tensors, sizes, strict=True):
+        desc = changed(desc, name, sizes=n)
+    desc = changed(desc, "InputTensor", strides=(0, 0, 0, 0))
+    desc = changed(desc, "Axis", to=3)
+    output = np.zeros(2, np.float32)
+    execute(desc, [np.float32(7), np.array([0, 2**32 - 2], np.uint32)], output)
+    assert output.tolist() == [7, 7]
+
+
+def test_repeated_elements_within_the_bound_are_executed():
+    desc = repeated_scatter(1 << 20, {"IndicesTensor": 0, "UpdatesTensor": 0})
+    output = np.zeros(4, np.float32)
+    report = execute(desc, [np.arange(4, dtype="f4"), np.uint32(2), np.float32(9)], output)
+    assert output.tolist() == [0, 1, 9, 3]
+    assert report.duplicates == (1 << 20) - 1

@@ -11,7 +11,7 @@
 
 namespace sowreap {
 
-enum class Fault { index, shape, argument, dtype };
+enum class Fault { index, shape, argument, dtype, memory };
 
 class Error : public std::exception {
  public:

@@ -12,6 +12,7 @@ namespace sowreap {
 const Kernels& kernels();  // of the best instruction set
 std::int64_t
 cache_bytes();  // half of a core's second-level cache: what a block of columns may fill
+std::int64_t memory_bytes();  // all of it; 2^63 - 1 where that cannot be found
 
 // Memory for blocks of columns and for counts. Blocks are read at random, so it asks for pages of a
 // size that spares address translation. Throws std::bad_alloc.

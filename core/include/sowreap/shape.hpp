@@ -25,6 +25,12 @@ Shape gather_elements_shape(const View& data, const View& indices, std::int64_t 
 Shape gather_nd_shape(const View& data, const View& indices, std::int64_t batch_dims,
                       Equalities* learned = nullptr);
 
+// A new result, before it is allocated: indices from a stranger can ask for any size. The limit is
+// the memory of the machine, until another one is set.
+void check_allocation(const char* op, const Shape& shape, std::int64_t item);
+std::int64_t result_limit();
+void set_result_limit(std::int64_t bytes);
+
 void check_scatter_elements(const char* op, const View& data, const View& indices,
                             const View& updates, std::int64_t axis, Equalities* learned = nullptr);
 void check_scatter_nd(const View& data, const View& indices, const View& updates,

@@ -21,6 +21,9 @@ GATHER_OUT_OF_RANGE = ("clamp", "raise")
 SCATTER_OUT_OF_RANGE = ("raise", "skip", "clamp")
 DUPLICATES = ("last", "first", "shuffle", "raise")
 
+MOST_REPEATED = 1 << 24
+"""Most elements of a scatter's indices or updates where they are more than their bytes hold."""
+
 _SHUFFLE_SEED = 0
 
 
@@ -96,7 +99,9 @@ def execute(
     """Validate a descriptor, and do on the CPU what it describes.
 
     Elements move bit by bit. Outputs are written where the strides of their tensor lead, and
-    nowhere else; when an error is raised they are as they were.
+    nowhere else; when an error is raised they are as they were. The time is bounded by the bytes
+    that are bound: strides of a scatter's indices and updates may repeat elements, but make no
+    more than 16777216 (``MOST_REPEATED``) of fewer.
 
     Parameters
     ----------
@@ -129,7 +134,8 @@ def execute(
     OutOfRangeError (an IndexError)
         If an index is out of range and `out_of_range` is "raise".
     ArgumentError (a ValueError)
-        If a switch has no such choice, or if a target is repeated and `duplicates` is "raise".
+        If a switch has no such choice, if a target is repeated and `duplicates` is "raise", or if
+        the strides of a scatter's indices or updates repeat too many elements.
 
     Examples
     --------
@@ -160,7 +166,29 @@ def execute(
     sources = bound_views(desc.struct, tensors, row.inputs, inputs, writable=False)
     targets = bound_views(desc.struct, tensors, (row.output,), outputs, writable=True)
     check_apart(desc.struct, tensors, sources, targets)
+    if "UpdatesTensor" in row.inputs:
+        _check_repeats(desc.struct, tensors)
     return move(desc, {**sources, **targets}, switches)
+
+
+def _check_repeats(struct: str, tensors: Mapping[str, structs.Tensor]) -> None:
+    """Refuse work out of proportion to the buffers: a few bytes can describe 2^32 writes.
+
+    (A gather does no more than its output has elements, and those share no memory.)
+    """
+    for name in ("IndicesTensor", "UpdatesTensor"):
+        count, total_bytes = math.prod(tensors[name].sizes), tensors[name].total_bytes or 0
+        dtype = schema.DATA_TYPES[tensors[name].data_type].dtype
+        assert dtype is not None  # validated
+        if count > max(MOST_REPEATED, total_bytes // dtype.itemsize):
+            raise ArgumentError(
+                f"{struct}: {name} has {count} elements in {total_bytes} bytes; where strides"
+                f" repeat elements, at most {MOST_REPEATED} are executed on the CPU. Lay the tensor"
+                " out without repetition, or split the execution.",
+                operator=struct,
+                argument=name,
+                value=count,
+            )
 
 
 def move(desc: OperatorDesc, views: Mapping[str, Array], switches: Switches) -> Report:

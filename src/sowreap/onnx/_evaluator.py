@@ -151,14 +151,14 @@ class Step:
     def _run(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         try:
             outputs: tuple[Any, ...] = self.node.run(*inputs, **keywords)
-        except MemoryError:
-            raise
         except Exception as error:
             # Nodes with a body put a TypeError around those of their body.
             inner = error.__cause__ if isinstance(error.__cause__, SowreapError) else error
             if isinstance(inner, SowreapError):
                 note_node(inner, self.node.onnx_node)
                 raise inner from inner.__cause__
+            if isinstance(error, MemoryError):
+                raise
             raise RunError(
                 f"{self.op_type}: node {self.name!r} failed on inputs "
                 f"{', '.join(map(_describe, inputs)) or '(none)'}: {one_line(error)}",

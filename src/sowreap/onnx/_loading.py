@@ -104,11 +104,14 @@ def _read(path: Path, name: str) -> ModelProto:
             f"{name} cannot be read: {reason}.", argument="model", value=str(path)
         ) from error
     proto = _parse(content, name)
-    for tensor in all_tensors(proto):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            _check_location(tensor, path.parent, name)
+    external = [t for t in all_tensors(proto) if t.data_location == TensorProto.EXTERNAL]
+    for tensor in external:
+        _check_location(tensor, path.parent, name)
     try:
-        onnx.external_data_helper.load_external_data_for_model(proto, str(path.parent))
+        for tensor in external:
+            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
+            tensor.data_location = TensorProto.DEFAULT
+            del tensor.external_data[:]
     except Exception as error:
         raise ModelError(
             f"{name}: external data cannot be read: {one_line(error)}",
@@ -216,16 +219,15 @@ def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
         yield from walk(body.node)
 
 
-def all_tensors(proto: ModelProto) -> Iterator[TensorProto]:
-    """Yield every initializer and every tensor in an attribute."""
-    yield from proto.graph.initializer
-    for node in all_nodes(proto):
-        for graph in subgraphs(node):
-            yield from graph.initializer
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.TENSOR:
-                yield attribute.t
-            yield from attribute.tensors
+def all_tensors(message: Any) -> Iterator[TensorProto]:
+    """Yield every tensor of a model, wherever in it: a place left out could name any file."""
+    if isinstance(message, TensorProto):
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                yield from all_tensors(part)
 
 
 def _standard_form(proto: ModelProto) -> ModelProto:

@@ -1,0 +1,19 @@
+"""Faults are made in a process of their own, which ends within a time limit or is a failure."""
+
+import subprocess
+import sys
+
+LIMIT = 60  # seconds; only a process that hangs meets it
+
+
+def run_process(code: str, *arguments: str) -> str:
+    """Run Python code that has to end in the ordinary way, silent on stderr; return its output."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout

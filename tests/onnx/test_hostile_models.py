@@ -1,0 +1,194 @@
+"""Models from strangers: no file outside the model's folder is read, no memory without bound."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, ModelProto, TensorProto, helper
+from onnx.parser import parse_model
+
+import sowreap
+from sowreap.onnx import InferenceSession
+
+SECRET = 0xEE
+SIZE = 8
+
+
+def parsed(body: str, functions: str = "") -> ModelProto:
+    head = '<ir_version: 10, opset_import: ["": 18, "own": 1]>'
+    return parse_model(f"{head}\n{body}\n{functions}")
+
+
+def external(location: str, **more: int) -> TensorProto:
+    tensor = TensorProto(name="table", data_type=TensorProto.UINT8, dims=[SIZE])
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    for key, value in more.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+def in_initializer(tensor: TensorProto) -> ModelProto:
+    model = parsed("main (int64[n] i) => (uint8[n] y) { y = Gather (table, i) }")
+    model.graph.initializer.append(tensor)
+    return model
+
+
+def in_constant(tensor: TensorProto) -> ModelProto:
+    model = parsed("main (int64[n] i) => (uint8[n] y) { y = Gather (table, i) }")
+    model.graph.node.insert(0, helper.make_node("Constant", [], ["table"], value=tensor))
+    return model
+
+
+def in_branch(tensor: TensorProto) -> ModelProto:
+    model = parsed(
+        "main (int64[n] i) => (uint8[n] y) { c = Constant <value_int = 1> () d = Cast <to = 9> (c)"
+        " y = If (d) <then_branch = t () => (uint8[n] a) { a = Gather(table, i) },"
+        " else_branch = e () => (uint8[n] b) { b = Gather(table, i) }> }"
+    )
+    for attribute in model.graph.node[-1].attribute:
+        attribute.g.initializer.append(tensor)
+    return model
+
+
+def in_function(tensor: TensorProto) -> ModelProto:
+    model = parsed(
+        "main (int64[n] i) => (uint8[n] y) { y = own.pick(i) }",
+        '<domain: "own", opset_import: ["": 18]> pick (j) => (z) { z = Gather(table, j) }',
+    )
+    constant = helper.make_node("Constant", [], ["table"], value=tensor)
+    model.functions[0].node.insert(0, constant)
+    return model
+
+
+def in_default(tensor: TensorProto) -> ModelProto:
+    """The default of a function's attribute."""
+    model = in_function(tensor)
+    function = model.functions[0]
+    default = AttributeProto(name="t", type=AttributeProto.TENSOR, t=tensor)
+    function.attribute_proto.append(default)
+    linked = function.node[0].attribute[0]
+    linked.ClearField("t")
+    linked.ref_attr_name = "t"
+    return model
+
+
+def in_sparse(tensor: TensorProto, place: str) -> onnx.SparseTensorProto:
+    sparse = onnx.SparseTensorProto(dims=[SIZE])
+    plain = TensorProto(
+        name="table_indices", data_type=TensorProto.INT64, dims=[SIZE], int64_data=range(SIZE)
+    )
+    sparse.values.CopyFrom(tensor)
+    sparse.indices.CopyFrom(plain)
+    if place == "indices":
+        sparse.indices.CopyFrom(tensor)
+        sparse.indices.data_type = TensorProto.INT64
+        sparse.indices.dims[:] = [1]
+    return sparse
+
+
+def in_sparse_initializer(tensor: TensorProto) -> ModelProto:
+    model = parsed("main (int64[n] i) => (uint8[n] y) { y = Gather (table, i) }")
+    model.graph.sparse_initializer.append(in_sparse(tensor, "values"))
+    return model
+
+
+def in_sparse_constant(tensor: TensorProto) -> ModelProto:
+    model = parsed("main (int64[n] i) => (uint8[n] y) { y = Gather (table, i) }")
+    node = helper.make_node("Constant", [], ["table"])
+    attribute = node.attribute.add(name="sparse_value", type=AttributeProto.SPARSE_TENSOR)
+    attribute.sparse_tensor.CopyFrom(in_sparse(tensor, "values"))
+    model.graph.node.insert(0, node)
+    return model
+
+
+HIDDEN = [
+    in_initializer,
+    in_constant,
+    in_branch,
+    in_function,
+    in_default,
+    in_sparse_initializer,
+    in_sparse_constant,
+]
+
+
+def refused_or_blind(open_session: Callable[[], InferenceSession]) -> None:
+    """An error of ours, or a result without the secret."""
+    try:
+        (got,) = open_session().run(None, {"i": np.arange(SIZE)})
+    except sowreap.SowreapError:
+        return
+    assert SECRET not in got
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a model; the secret lies beside it, and links in it lead there."""
+    inside = tmp_path / "model"
+    inside.mkdir()
+    (tmp_path / "secret").write_bytes(bytes([SECRET]) * SIZE)
+    os.symlink(tmp_path / "secret", inside / "link")
+    os.symlink(tmp_path, inside / "out")
+    return inside
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "location",
+    ["secret", "../secret", "{host}/secret", "link", "out/secret", "./../secret", "x/../../secret"],
+)
+def test_no_file_outside_the_folder_is_read(hidden, location, folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    path = folder / "model.onnx"
+    tensor = external(location.format(host=folder.parent))
+    path.write_bytes(hidden(tensor).SerializeToString())
+    refused_or_blind(lambda: InferenceSession(path))
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=lambda make: make.__name__)
+def test_bytes_read_no_file_at_all(hidden, folder, monkeypatch):
+    """Without a path there is no folder; the working directory is none of the model's business."""
+    monkeypatch.chdir(folder.parent)
+    model = hidden(external("secret"))
+    refused_or_blind(lambda: InferenceSession(model))
+    refused_or_blind(lambda: InferenceSession(model.SerializeToString()))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_not_waited_for(folder):
+    os.mkfifo(folder / "pipe")
+    (folder / "model.onnx").write_bytes(in_initializer(external("pipe")).SerializeToString())
+    code = """
+import sys, sowreap
+from sowreap.onnx import InferenceSession
+try:
+    InferenceSession(sys.argv[1])
+except sowreap.SowreapError as error:
+    print("refused")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder / "model.onnx"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "refused\n"
+
+
+@pytest.mark.parametrize("length", [2**40, 2**62, -1, 10**30])
+@pytest.mark.parametrize("key", ["length", "offset"])
+def test_external_data_of_any_length(key, length, folder):
+    (folder / "table").write_bytes(bytes(SIZE))
+    path = folder / "model.onnx"
+    path.write_bytes(in_initializer(external("table", **{key: length})).SerializeToString())
+    with pytest.raises(sowreap.SowreapError):
+        InferenceSession(path)

@@ -1,0 +1,44 @@
+"""A short soak: the calls it draws are as the loops and NumPy say, and a wrong one is told."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def soak(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.soak", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_no_difference():
+    done = soak("--seed", "7", "--calls", "900")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("900 calls, 3 of them large, 0 differences (gather ")
+
+
+def test_a_difference_is_a_line_to_paste():
+    """With a public function that leaves out the last update."""
+    code = """
+import runpy, sys
+import sowreap
+real = sowreap.scatter_nd
+def wrong(data, indices, updates, *rest, **more):
+    return real(data, indices[:-1], updates[:-1], *rest, **more)
+sowreap.scatter_nd = wrong
+sys.argv[1:] = ["--seed", "7", "--calls", "100"]
+runpy.run_module("tests.soak", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "of seed 7: " in done.stdout
+    assert "\n  sowreap.scatter_nd(array(" in done.stdout

@@ -1,0 +1,117 @@
+"""Build the extension with sanitizers, in an environment of its own, and run tests on it.
+
+    python tools/sanitize.py asan                      # all tests
+    python tools/sanitize.py asan tests/directml -x    # what follows goes to pytest
+    python tools/sanitize.py tsan tests/test_threads.py tests/test_concurrency.py
+
+The presets of CMakePresets.json say what is built. It goes to ``build/<preset>``; the packages of
+the Python that runs this file are used as they are, and need to include those of the dependency
+group ``test``. The command fails if a test does, or if any process of the run made a report.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Beside the sanitizer: it looks for the C++ library's throw at start, and Python has not loaded it.
+PRELOADED = {"asan": ("libasan.so", "libstdc++.so"), "tsan": ("libtsan.so", "libstdc++.so")}
+OPTIONS = {
+    "asan": {
+        "ASAN_OPTIONS": {
+            "detect_leaks": 0,  # the interpreter and NumPy keep memory until the process ends
+            "allocator_may_return_null": 1,  # too large a request is a MemoryError, as without
+            "detect_stack_use_after_return": 1,
+            "strict_string_checks": 1,
+        },
+        "UBSAN_OPTIONS": {"print_stacktrace": 1},
+    },
+    "tsan": {
+        "TSAN_OPTIONS": {
+            "die_after_fork": 0,  # that a child goes on is what tests/test_fork.py is about
+        }
+    },
+}
+
+
+# What allocator_may_return_null says where it acts.
+REFUSED = re.compile(r"==\d+==WARNING: AddressSanitizer failed to allocate .*\n?")
+
+
+def compiler_file(name: str) -> str:
+    """Return the path of a library of the compiler."""
+    compiler = os.environ.get("CXX", "g++")
+    asked = [compiler, f"-print-file-name={name}"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def make_environment(folder: Path) -> Path:
+    """Return the Python of an environment that sees the packages of this one.
+
+    They are seen through a path, so that no editable install among them takes effect.
+    """
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, symlinks=True)
+        (site,) = folder.glob("lib/python*/site-packages")
+        packages = [path for path in sys.path if path.endswith("site-packages")]
+        (site / "packages.pth").write_text("\n".join(packages) + "\n")
+    return python
+
+
+def install(python: Path, preset: str) -> None:
+    """Build with a preset, and install in editable form."""
+    build = ROOT / "build" / preset
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    plain = ["--no-deps", "--no-build-isolation", "--force-reinstall"]
+    settings = [
+        f"-Cbuild-dir={build / 'cmake'}",
+        f"-Ccmake.args=--preset={preset}",
+        "-Ccmake.build-type=RelWithDebInfo",
+        "-Cinstall.strip=false",
+    ]
+    subprocess.run([*pip, *plain, *settings, "--editable", str(ROOT)], check=True, cwd=ROOT)
+
+
+def environment(preset: str, reports: Path) -> dict[str, str]:
+    """Return the variables of a process under the sanitizers."""
+    made = dict(os.environ)
+    made["LD_PRELOAD"] = " ".join(map(compiler_file, PRELOADED[preset]))
+    # Each object and each result in a block that the sanitizer knows.
+    made["PYTHONMALLOC"] = "malloc"
+    made["SOWREAP_POOL_LIMIT"] = "0"
+    for name, options in OPTIONS[preset].items():
+        log = {"log_path": reports / name.lower()}
+        made[name] = ":".join(f"{key}={value}" for key, value in {**options, **log}.items())
+    return made
+
+
+def main(preset: str, arguments: list[str]) -> int:
+    """Build, test, and show the reports."""
+    reports = ROOT / "build" / preset / "reports"
+    reports.mkdir(parents=True, exist_ok=True)
+    for old in reports.iterdir():
+        old.unlink()
+    python = make_environment(ROOT / "build" / preset / "venv")
+    install(python, preset)
+    programs = [[python, "-m", "pytest", "-p", "no:cacheprovider", *arguments]]
+    if preset == "tsan":
+        programs.insert(0, [ROOT / "build" / preset / "cmake" / "core/tests/sowreap_concurrency"])
+    env = environment(preset, reports)
+    ends = [subprocess.run(each, env=env, cwd=ROOT, check=False).returncode for each in programs]
+    texts = [REFUSED.sub("", path.read_text(errors="replace")) for path in reports.iterdir()]
+    made = [text for text in texts if text.strip()]
+    print(*made, f"{preset}: ended with {ends}; {len(made)} reports", sep="\n")
+    return 1 if made or any(ends) else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in OPTIONS:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(OPTIONS)}}} [pytest arguments]")
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
