@@ -1,4 +1,4 @@
-// NumPy arrays in and out. No rule of an operator is here.
+// Arrays in and out. No rule of an operator is here.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,7 +25,10 @@ class OwnedView {
   std::int64_t shape_[max_rank], strides_[max_rank];
 };
 
-// An argument as an array that lives as long as this object. Making one may run code of the user,
+// Whose array an argument is. Those of other libraries than torch are known to sowreap._arrays.
+enum class Kind : std::uint8_t { numpy, torch, other };
+
+// An argument as an ndarray that lives as long as this object. Making one may run code of the user,
 // which may change arrays; so all arguments are read before any of them is looked at.
 class Input {
  public:
@@ -35,7 +38,9 @@ class Input {
 
   PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object_.ptr()); }
   const nb::object& object() const { return object_; }
-  void look(const char* op);  // the view is good from here on
+  Kind kind() const { return kind_; }
+  const nb::object& given() const { return given_; }  // of another kind than numpy
+  void look(const char* op);                          // the view is good from here on
   const View& view() const { return owned_.view(); }
   const char* name() const { return name_; }
   PyArray_Descr* descr() const { return PyArray_DESCR(array()); }
@@ -45,7 +50,10 @@ class Input {
   std::string dtype_name() const;
 
  private:
-  nb::object object_;
+  bool take_tensor(nb::handle object);
+
+  nb::object object_, given_;
+  Kind kind_ = Kind::numpy;
   const char* name_;
   OwnedView owned_;
 };
@@ -54,8 +62,12 @@ class Input {
 struct Out {
   nb::object given;  // what the call returns
   nb::object array;  // the same memory as a plain ndarray; None where none was given
+  Kind kind = Kind::numpy;
 
   Out(const char* op, nb::handle out);
+
+ private:
+  bool take_tensor(nb::handle object);
 };
 
 // The array that a call writes: a new one, or `out` after all its checks.
@@ -68,12 +80,15 @@ class Output {
   const View& view() const { return owned_.view(); }
   bool given() const { return given_; }
   bool is_base() const { return is_base_; }
-  nb::object result() const { return result_; }
+  // The array as the caller gets it: `out`, or one of the kind of `data`.
+  nb::object result() const;
 
  private:
   void check(const char* op, const Shape& shape, const Input& data) const;
 
-  nb::object array_, result_;
+  nb::object array_;
+  const Out& out_;
+  const Input& data_;
   OwnedView owned_;
   bool given_ = false, is_base_ = false;
 };
