@@ -220,7 +220,8 @@ Input::Input(const char* op, const char* name, nb::handle object, const Input* l
     return;
   }
   if (take_tensor(object)) return;
-  const nb::object dtype = like == nullptr ? nb::none() : nb::object(like->object_.attr("dtype"));
+  const nb::object dtype =
+      like == nullptr ? nb::none() : nb::borrow(reinterpret_cast<PyObject*>(like->descr()));
   const nb::object array = helper("as_array")(op, name, object, dtype);
   if (take_tensor(array)) return;  // one with more to it, made plain
   if (!PyArray_CheckExact(array.ptr())) throw unreadable(op, name);
@@ -231,18 +232,32 @@ Input::Input(const char* op, const char* name, nb::handle object, const Input* l
 }
 
 bool Input::take_tensor(nb::handle object) {
-  const nb::object found = is_torch_tensor(object) ? torch_to_array(object) : nb::object();
-  if (!found.is_valid()) return false;
-  object_ = found;
+  if (!is_torch_tensor(object)) return false;
+  descr_ = torch_dtype(object);
+  if (!descr_.is_valid()) return false;
   kind_ = Kind::torch;
   given_ = nb::borrow(object);
   return true;
 }
 
+const nb::object& Input::object() const {
+  if (!object_.is_valid()) object_ = torch_to_array(given_);
+  if (!object_.is_valid()) throw unreadable("sowreap", name_);
+  return object_;
+}
+
+PyArray_Descr* Input::descr() const {
+  return kind_ == Kind::torch ? reinterpret_cast<PyArray_Descr*>(descr_.ptr())
+                              : PyArray_DESCR(array());
+}
+
 void Input::look(const char* op) {
-  // Arguments read later may have run code that moved the tensor's memory.
-  if (kind_ == Kind::torch) object_ = still_or_again(op, name_, given_, object_);
-  owned_.look_at(array());
+  if (kind_ != Kind::torch) {
+    owned_.look_at(array());
+  } else if (!owned_.look_at_tensor(given_) || view().dtype != dtype_of(descr())) {
+    // Code that ran while later arguments were read has changed it.
+    throw unreadable(op, name_);
+  }
   if (view().item == 0) {
     throw Error(Fault::dtype, op, name_,
                 std::string(name_) + " has dtype " + dtype_name() +
@@ -306,15 +321,15 @@ namespace {
 
 // Arrays of NumPy go with those of any library, and those with no others.
 void check_kinds(const char* op, std::initializer_list<const Input*> inputs, const Out& out) {
-  nb::list foreign;
   bool any_other = out.kind == Kind::other;
+  for (const Input* input : inputs) any_other = any_other || input->kind() == Kind::other;
+  if (!any_other) return;
+  nb::list foreign;
   for (const Input* input : inputs) {
-    if (input->kind() == Kind::numpy) continue;
-    any_other = any_other || input->kind() == Kind::other;
-    foreign.append(nb::make_tuple(input->name(), input->given()));
+    if (input->kind() != Kind::numpy) foreign.append(nb::make_tuple(input->name(), input->given()));
   }
   if (out.kind != Kind::numpy) foreign.append(nb::make_tuple("out", out.given));
-  if (any_other) helper("check_kinds")(op, foreign);
+  helper("check_kinds")(op, foreign);
 }
 
 }  // namespace

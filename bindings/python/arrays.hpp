@@ -18,6 +18,7 @@ class OwnedView {
   OwnedView& operator=(const OwnedView&) = delete;
 
   void look_at(PyArrayObject* array);
+  bool look_at_tensor(nb::handle tensor);  // of torch; false where torch_dtype has none
   const View& view() const { return view_; }
 
  private:
@@ -36,14 +37,14 @@ class Input {
   // or scalar takes.
   Input(const char* op, const char* name, nb::handle object, const Input* like = nullptr);
 
-  PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object_.ptr()); }
-  const nb::object& object() const { return object_; }
+  PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object().ptr()); }
+  const nb::object& object() const;
   Kind kind() const { return kind_; }
   const nb::object& given() const { return given_; }  // of another kind than numpy
   void look(const char* op);                          // the view is good from here on
   const View& view() const { return owned_.view(); }
   const char* name() const { return name_; }
-  PyArray_Descr* descr() const { return PyArray_DESCR(array()); }
+  PyArray_Descr* descr() const;
 
   bool is_text() const;   // U or S: fixed width, padded with zeros
   bool is_plain() const;  // an item is its bytes: no references, no storage elsewhere
@@ -52,7 +53,8 @@ class Input {
  private:
   bool take_tensor(nb::handle object);
 
-  nb::object object_, given_;
+  mutable nb::object object_;  // of a tensor made when it is asked for
+  nb::object given_, descr_;   // descr_: of a tensor
   Kind kind_ = Kind::numpy;
   const char* name_;
   OwnedView owned_;

@@ -9,11 +9,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "arrays.hpp"
 #include "register.hpp"
 #include "sowreap/array_view.hpp"
-#include "sowreap/error.hpp"
 
 namespace sowreap::python {
 namespace {
@@ -157,56 +156,40 @@ bool is_on_host(DLDevice device) {
          device.type == device_rocm_host;
 }
 
-// What an ndarray of the tensor's memory looks like.
-struct Layout {
-  void* data = nullptr;
-  int rank = 0;
-  npy_intp shape[max_rank], strides[max_rank];
-
-  // False where the tensor has more axes than an ndarray can.
-  bool read(const DLTensor& tensor, std::int64_t item) {
-    if (tensor.ndim < 0 || tensor.ndim > max_rank) return false;
-    static char nothing;  // an ndarray without items points somewhere too
-    rank = tensor.ndim;
-    bool empty = false;
-    npy_intp step = item;
-    for (int d = rank - 1; d >= 0; --d) {
-      shape[d] = tensor.shape[d];
-      empty = empty || shape[d] == 0;
-      strides[d] = tensor.strides != nullptr ? tensor.strides[d] * item : step;
-      step *= shape[d];
-    }
-    data = empty || tensor.data == nullptr ? &nothing
-                                           : static_cast<char*>(tensor.data) + tensor.byte_offset;
-    return empty || tensor.data != nullptr;
+// Where the items of a tensor of at most 64 axes lie; null if nowhere.
+template <class Size>
+char* read_layout(const DLTensor& tensor, std::int64_t item, Size* shape, Size* strides) {
+  static char nothing;  // an array without items points somewhere too
+  bool empty = false;
+  std::int64_t step = item;
+  for (int d = tensor.ndim - 1; d >= 0; --d) {
+    shape[d] = tensor.shape[d];
+    empty = empty || shape[d] == 0;
+    strides[d] = tensor.strides != nullptr ? tensor.strides[d] * item : step;
+    step *= shape[d];
   }
+  if (empty) return &nothing;
+  return tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset;
+}
 
-  bool shows(PyArrayObject* array) const {
-    if (PyArray_DATA(array) != data || PyArray_NDIM(array) != rank) return false;
-    for (int d = 0; d < rank; ++d) {
-      if (PyArray_DIM(array, d) != shape[d] || PyArray_STRIDE(array, d) != strides[d]) return false;
-    }
-    return true;
-  }
+// An ndarray that keeps `owner` alive.
+nb::object make_array(PyArray_Descr* descr, int rank, npy_intp* shape, npy_intp* strides,
+                      char* data, bool writable, nb::object owner) {
+  nb::object array =
+      nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, strides, data,
+                                     writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
+  if (!array.is_valid() || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()),
+                                                 owner.release().ptr()) != 0)
+    nb::raise_python_error();
+  return array;
+}
 
-  // An ndarray that keeps `owner` alive.
-  nb::object make(PyArray_Descr* descr, bool writable, nb::object owner) const {
-    nb::object array =
-        nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, strides, data,
-                                       writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
-    if (!array.is_valid() || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()),
-                                                   owner.release().ptr()) != 0)
-      nb::raise_python_error();
-    return array;
-  }
-};
-
-// ---- torch, in C
-// ---------------------------------------------------------------------------------
+// --- tensors of torch, in C
 
 struct Torch {
-  PyTypeObject* tensor;  // kept for the life of the process
+  PyTypeObject* tensor;  // the class, and its methods: kept for the life of the process
   const DLExchangeApi* api;
+  PyObject *is_neg, *is_conj;
 };
 std::atomic<const Torch*> torch{nullptr};
 
@@ -225,10 +208,9 @@ const Torch* meet_torch(PyTypeObject* type) {
   Py_INCREF(cls.ptr());
   Py_INCREF(capsule.ptr());
   const Torch* expected = nullptr;
-  const auto* found = new Torch{type, api};
-  if (torch.compare_exchange_strong(expected, found)) return found;
-  delete found;
-  return expected;
+  const auto* found = new Torch{type, api, nb::object(cls.attr("is_neg")).release().ptr(),
+                                nb::object(cls.attr("is_conj")).release().ptr()};
+  return torch.compare_exchange_strong(expected, found) ? found : expected;
 }
 
 bool is_true(PyObject* value) {  // steals
@@ -241,37 +223,42 @@ bool is_true(PyObject* value) {  // steals
   return result;
 }
 
+bool is_true(PyObject* method, nb::handle self) {
+  PyObject* const arguments[] = {self.ptr()};
+  return is_true(PyObject_Vectorcall(method, arguments, 1, nullptr));
+}
+
 // Whether the values are not, or not only, those in memory.
 bool is_more_than_memory(nb::handle tensor, std::uint8_t code) {
   if (code == code_int || code == code_uint) return false;
   static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
-  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
-  static PyObject* const is_conj = PyUnicode_InternFromString("is_conj");
   if (is_true(PyObject_GetAttr(tensor.ptr(), requires_grad))) return true;
-  if (is_true(PyObject_CallMethodNoArgs(tensor.ptr(), is_neg))) return true;
-  return code == code_complex && is_true(PyObject_CallMethodNoArgs(tensor.ptr(), is_conj));
+  const Torch* known = torch.load(std::memory_order_acquire);
+  return is_true(known->is_neg, tensor) ||
+         (code == code_complex && is_true(known->is_conj, tensor));
 }
 
-bool read_torch(nb::handle object, DLTensor& tensor, const Format*& format, Layout& layout) {
+// Null where the memory cannot be read.
+const Format* read_torch(nb::handle object, DLTensor& tensor) {
   const Torch* known = torch.load(std::memory_order_acquire);
   if (known->api->tensor_from_object(object.ptr(), &tensor) != 0) {
     PyErr_Clear();
-    return false;
+    return nullptr;
   }
-  format = format_of(tensor.dtype);
-  return format != nullptr && format->bits >= 8 && is_on_host(tensor.device) &&
-         !is_more_than_memory(object, tensor.dtype.code) && layout.read(tensor, format->bits / 8);
+  const Format* format = format_of(tensor.dtype);
+  const bool readable = format != nullptr && format->bits >= 8 && is_on_host(tensor.device) &&
+                        tensor.ndim <= max_rank;
+  return readable ? format : nullptr;
 }
 
-// ---- out
-// -----------------------------------------------------------------------------------------
+// --- arrays out
 
 // A tensor for others, which keeps the ndarray.
 template <class Managed>
 struct Lent {
   Managed managed;
   PyObject* array;
-  std::vector<std::int64_t> sizes;  // shape, then strides in items
+  std::int64_t shape[max_rank], strides[max_rank];  // strides in items
 
   static void release(Managed* managed) {
     const std::unique_ptr<Lent> self(static_cast<Lent*>(managed->context));
@@ -293,12 +280,11 @@ std::unique_ptr<Lent<Managed>> lend(const nb::object& object) {
                             nb::cast<std::string>(nb::str(object.attr("dtype"))) + ".")
                                .c_str());
   }
-  auto lent = std::make_unique<Lent<Managed>>();
+  std::unique_ptr<Lent<Managed>> lent(new Lent<Managed>);
   const int rank = PyArray_NDIM(array);
-  lent->sizes.resize(2 * static_cast<std::size_t>(rank) + 1);
   for (int d = 0; d < rank; ++d) {
-    lent->sizes[d] = PyArray_DIM(array, d);
-    lent->sizes[rank + d] = PyArray_STRIDE(array, d) / item;
+    lent->shape[d] = PyArray_DIM(array, d);
+    lent->strides[d] = PyArray_STRIDE(array, d) / item;
     if (PyArray_STRIDE(array, d) % item != 0)
       throw nb::buffer_error("DLPack has no strides that are not whole items.");
   }
@@ -307,8 +293,8 @@ std::unique_ptr<Lent<Managed>> lend(const nb::object& object) {
   lent->managed.context = lent.get();
   lent->managed.deleter = &Lent<Managed>::release;
   lent->managed.tensor = {
-      PyArray_DATA(array), {device_cpu, 0},           rank, {format->code, format->bits, 1},
-      lent->sizes.data(),  lent->sizes.data() + rank, 0};
+      PyArray_DATA(array), {device_cpu, 0}, rank, {format->code, format->bits, 1},
+      lent->shape,         lent->strides,   0};
   if constexpr (requires { lent->managed.version; }) {
     lent->managed.version = own_version;
     lent->managed.flags =
@@ -347,8 +333,7 @@ nb::object to_dlpack(nb::handle array, bool versioned) {
                    : export_as<DLManagedTensor>(object, plain_name);
 }
 
-// ---- in
-// ------------------------------------------------------------------------------------------
+// --- arrays in
 
 template <class Managed>
 void free_taken(PyObject* capsule) {
@@ -378,10 +363,11 @@ nb::object import_from(nb::handle capsule, const char* name, const char* used, b
                             std::to_string(tensor.dtype.lanes) + ", which is not supported")
                                .c_str());
   }
-  Layout layout;
-  if (!layout.read(tensor, (format->bits + 7) / 8))
-    throw nb::buffer_error("it has no memory, or more than 64 axes");
-  return layout.make(descr_of(*format), writable, owner);
+  if (tensor.ndim < 0 || tensor.ndim > max_rank) throw nb::buffer_error("it has more than 64 axes");
+  npy_intp shape[max_rank], strides[max_rank];
+  char* data = read_layout(tensor, (format->bits + 7) / 8, shape, strides);
+  if (data == nullptr) throw nb::buffer_error("it has no memory");
+  return make_array(descr_of(*format), tensor.ndim, shape, strides, data, writable, owner);
 }
 
 nb::object from_dlpack(nb::handle capsule, bool writable) {
@@ -408,26 +394,34 @@ bool is_torch_tensor(nb::handle object) {
   return known != nullptr ? known->tensor == type : meet_torch(type) != nullptr;
 }
 
-nb::object torch_to_array(nb::handle object) {
+nb::object torch_dtype(nb::handle object) {
   DLTensor tensor;
-  const Format* format = nullptr;
-  Layout layout;
-  if (!read_torch(object, tensor, format, layout)) return {};
-  return layout.make(descr_of(*format), true, nb::borrow(object));
+  const Format* format = read_torch(object, tensor);
+  if (format == nullptr || is_more_than_memory(object, tensor.dtype.code)) return {};
+  return nb::steal(reinterpret_cast<PyObject*>(descr_of(*format)));
 }
 
-nb::object still_or_again(const char* op, const char* name, nb::handle object,
-                          const nb::object& array) {
+nb::object torch_to_array(nb::handle object) {
   DLTensor tensor;
-  const Format* format = nullptr;
-  Layout layout;
-  if (!read_torch(object, tensor, format, layout)) {
-    throw Error(Fault::argument, op, name,
-                std::string(name) + " was changed while the arguments were read.");
-  }
-  auto* known = reinterpret_cast<PyArrayObject*>(array.ptr());
-  const bool same = layout.shows(known) && format->dtype == dtype_of(PyArray_DESCR(known));
-  return same ? array : layout.make(descr_of(*format), true, nb::borrow(object));
+  const Format* format = read_torch(object, tensor);
+  if (format == nullptr || is_more_than_memory(object, tensor.dtype.code)) return {};
+  npy_intp shape[max_rank], strides[max_rank];
+  char* data = read_layout(tensor, format->bits / 8, shape, strides);
+  if (data == nullptr) return {};
+  return make_array(descr_of(*format), tensor.ndim, shape, strides, data, true, nb::borrow(object));
+}
+
+bool OwnedView::look_at_tensor(nb::handle object) {
+  DLTensor tensor;
+  const Format* format = read_torch(object, tensor);
+  if (format == nullptr) return false;
+  view_.item = format->bits / 8;
+  view_.bytes = read_layout(tensor, view_.item, shape_, strides_);
+  view_.rank = tensor.ndim;
+  view_.shape = shape_;
+  view_.strides = strides_;
+  view_.dtype = format->dtype;
+  return view_.bytes != nullptr;
 }
 
 nb::object array_to_torch(const nb::object& array) {

@@ -20,13 +20,12 @@ Dtype stand_in_of(PyArray_Descr* descr);
 // (DLPack 1.3): the others are read in Python (sowreap._arrays).
 bool is_torch_tensor(nb::handle object);
 
-// Such a tensor as an ndarray of the same memory; invalid where there is more to it than memory: it
-// records gradients, has lazy bits, no storage, another device or a dtype without a counterpart.
-nb::object torch_to_array(nb::handle tensor);
+// The dtype of such a tensor; invalid where there is more to it than memory: it records gradients,
+// has lazy bits, no storage, another device or a dtype without a counterpart.
+nb::object torch_dtype(nb::handle tensor);
 
-// The same, for the tensor of an argument read before: `array` itself if it still shows the memory.
-nb::object still_or_again(const char* op, const char* name, nb::handle tensor,
-                          const nb::object& array);
+// Such a tensor as an ndarray of the same memory; invalid likewise.
+nb::object torch_to_array(nb::handle tensor);
 
 // A new tensor of the memory of a new ndarray.
 nb::object array_to_torch(const nb::object& array);
