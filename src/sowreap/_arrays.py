@@ -251,7 +251,7 @@ def _plain_tensor(operator: str, name: str, tensor: Any) -> Any:
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         refuse(
             f"is a {type(tensor).__qualname__}, and what a subclass of torch.Tensor means is not "
-            f"known here. Pass the plain tensor; in torch.compile, torch.export and torch.func "
+            f"known here. Pass the plain tensor; in torch.compile, torch.export and torch.vmap "
             f"use sowreap.torch.{operator}."
         )
     if tensor.is_quantized:
@@ -278,7 +278,7 @@ def _readable(operator: str, name: str, tensor: Any) -> Any:
         raise _refusal(
             operator,
             name,
-            f"has dtype {tensor.dtype} and its memory cannot be read: {error}. Inside torch.func "
+            f"has dtype {tensor.dtype} and its memory cannot be read: {error}. Inside torch.vmap "
             f"use sowreap.torch.{operator}.",
         ) from error
     return tensor if hasattr(type(tensor), "__dlpack_c_exchange_api__") else array

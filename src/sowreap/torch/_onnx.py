@@ -34,7 +34,7 @@ def onnx_translations() -> dict[Callable[..., Any], Callable[..., Any]]:
     """
     import onnxscript
 
-    new, newer = onnxscript.opset18, onnxscript.opset24
+    new, newer = onnxscript.opset18, onnxscript.values.Opset("", 24)
 
     def int64(indices: Any) -> Any:
         return new.Cast(indices, to=_INT64)
