@@ -27,7 +27,7 @@ def as_array(operator: str, name: str, value: Any, dtype: np.dtype[Any] | None) 
         raise _refusal(operator, name, "is None; an array is needed.")
     if _is_torch(value):
         return _readable(operator, name, _plain_tensor(operator, name, value))
-    if _is_jax(value):
+    if is_jax(value):
         return _from_jax(operator, name, value)
     if _has_dlpack(value):
         return _from_dlpack(operator, name, value)
@@ -86,7 +86,7 @@ def as_out(operator: str, value: Any) -> Any:
                 "of its own, such as out.resolve_conj().resolve_neg().",
             )
         return _readable(operator, "out", _plain_tensor(operator, "out", value))
-    if _is_jax(value):
+    if is_jax(value):
         raise _refusal(
             operator, "out", "is a JAX array, which cannot be written to. Use what is returned."
         )
@@ -113,7 +113,8 @@ def _is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
-def _is_jax(value: Any) -> bool:
+def is_jax(value: Any) -> bool:
+    """Whether it is an array of JAX, traced or not."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, getattr(jax, "Array", ()))
 
@@ -127,7 +128,7 @@ def is_foreign(value: Any) -> bool:
     """Whether results are given back as an array of another library than NumPy."""
     if isinstance(value, np.ndarray):
         return False
-    if _is_torch(value) or _is_jax(value):
+    if _is_torch(value) or is_jax(value):
         return True
     return _has_dlpack(value) and hasattr(type(value), "__array_namespace__")
 
@@ -135,7 +136,7 @@ def is_foreign(value: Any) -> bool:
 def _library(value: Any) -> str:
     if _is_torch(value):
         return "torch"
-    return "jax" if _is_jax(value) else type(value).__module__.partition(".")[0]
+    return "jax" if is_jax(value) else type(value).__module__.partition(".")[0]
 
 
 def check_kinds(operator: str, arrays: Sequence[tuple[str, Any]]) -> None:
@@ -155,7 +156,7 @@ def as_kind(given: Any, result: NDArray[Any]) -> Any:
     """A new `result` as an array of the library of `given`."""
     if _is_torch(given):
         return sys.modules["torch"].utils.dlpack.from_dlpack(_core.to_dlpack(result, False))
-    if _is_jax(given):
+    if is_jax(given):
         devices = given.devices()
         # Only a committed array ties the result to its device, as in JAX.
         target = next(iter(devices)) if len(devices) == 1 and given.committed else None
@@ -168,6 +169,24 @@ def note_write(out: Any) -> None:
     if _is_torch(out) and not out.is_inference():
         # Gradients that were to be computed from the old values are then refused, not wrong.
         sys.modules["torch"].autograd.graph.increment_version(out)
+
+
+def read(operator: str, name: str, value: Any) -> NDArray[Any]:
+    """`value` of any kind as an ndarray, for functions that are written in Python."""
+    if type(value) is np.ndarray:
+        return value
+    array = as_array(operator, name, value, None)
+    if isinstance(array, np.ndarray):
+        return array
+    return _core.from_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(array), True)
+
+
+def give(operator: str, arrays: Sequence[tuple[str, Any]], result: NDArray[Any]) -> Any:
+    """A new `result` as an array of the library of the first of `arrays`."""
+    foreign = [(name, value) for name, value in arrays if is_foreign(value)]
+    if foreign:
+        check_kinds(operator, foreign)
+    return as_kind(arrays[0][1], result) if is_foreign(arrays[0][1]) else result
 
 
 class _Lent:

@@ -129,9 +129,8 @@ def scatter_nd(
     Examples
     --------
     >>> import torch, sowreap.torch as st
-    >>> st.scatter_nd(
-    ...     torch.ones(2, 2), torch.tensor([[1], [1]]), torch.tensor([[2.0, 3.0], [4.0, 5.0]]), "mul"
-    ... )
+    >>> updates = torch.tensor([[2.0, 3.0], [4.0, 5.0]])
+    >>> st.scatter_nd(torch.ones(2, 2), torch.tensor([[1], [1]]), updates, "mul")
     tensor([[ 1.,  1.],
             [ 8., 15.]])
     """
