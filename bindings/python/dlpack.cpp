@@ -436,7 +436,7 @@ nb::object array_to_torch(const nb::object& array) {
 void register_dlpack(nb::module_& m) {
   m.def("to_dlpack", &to_dlpack, nb::arg("array"), nb::arg("versioned"),
         "A DLPack capsule of the memory of an ndarray.");
-  m.def("from_dlpack", &from_dlpack, nb::arg("capsule"), nb::arg("writable"),
+  m.def("from_dlpack", &from_dlpack, nb::arg("capsule").none(), nb::arg("writable"),
         "An ndarray of the memory of a DLPack capsule, which is used up. A capsule before DLPack "
         "1.0 does not say whether the memory is writable; `writable` does.");
 }
