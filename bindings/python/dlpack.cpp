@@ -277,7 +277,7 @@ std::unique_ptr<Lent<Managed>> lend(const nb::object& object) {
   const std::int64_t item = PyArray_ITEMSIZE(array);
   if (format == nullptr) {
     throw nb::buffer_error(("DLPack has no type for items of dtype " +
-                            nb::cast<std::string>(nb::str(object.attr("dtype"))) + ".")
+                            nb::cast<std::string>(nb::str(nb::object(object.attr("dtype")))) + ".")
                                .c_str());
   }
   std::unique_ptr<Lent<Managed>> lent(new Lent<Managed>);
