@@ -79,7 +79,7 @@ def test_torch_is_not_mixed_in():
 def test_deleted_arrays_are_refused():
     data = jnp.zeros(3)
     data.delete()
-    with pytest.raises(sr.DtypeError, match="gather: data cannot be read.*deleted"):
+    with pytest.raises(sr.DtypeError, match=r"gather: data cannot be read.*deleted"):
         sr.gather(data, [0])
 
 
