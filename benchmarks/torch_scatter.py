@@ -2,8 +2,8 @@
 
     python benchmarks/torch_scatter.py [--repeats 7] [--threads 2] [--shapes 10]
 
-Both take turns, call by call, so that what else the machine does hits both alike; each figure is the
-median. "ratio" is torch's time over ours: above 1 ours is the faster. Results are compared first.
+Both take turns, call by call, so that what else the machine does hits both alike; each figure is
+the median. "ratio" is torch's time over ours: above 1 ours is the faster. Results are compared first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -130,14 +131,11 @@ def main() -> None:
             torch.testing.assert_close(
                 theirs(data, updates), ours(data, updates), rtol=2e-2, atol=1
             )
-            runs = {
-                "forward": (
-                    lambda call=theirs: call(data, updates),
-                    lambda call=ours: call(data, updates),
-                ),
+            pairs = {
+                "forward": (partial(theirs, data, updates), partial(ours, data, updates)),
                 "backward": (backward(theirs, data, updates), backward(recorded, data, updates)),
             }
-            for way, (their_run, our_run) in runs.items():
+            for way, (their_run, our_run) in pairs.items():
                 a, b = in_turns(their_run, our_run, options.repeats)
                 print(
                     f"{shape.name:24}{name:24}{way:10}{a * 1e3:8.2f}ms{b * 1e3:8.2f}ms{a / b:8.2f}",
