@@ -3,7 +3,8 @@
     python benchmarks/torch_scatter.py [--repeats 7] [--threads 2] [--shapes 10]
 
 Both take turns, call by call, so that what else the machine does hits both alike; each figure is
-the median. "ratio" is torch's time over ours: above 1 ours is the faster. Results are compared first.
+the median. "ratio" is torch's time over ours: above 1 ours is the faster. Results are compared
+first.
 """
 
 from __future__ import annotations

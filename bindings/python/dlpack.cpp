@@ -437,6 +437,8 @@ void register_dlpack(nb::module_& m) {
   m.def("to_dlpack", &to_dlpack, nb::arg("array"), nb::arg("versioned"),
         "A DLPack capsule of the memory of an ndarray.");
   m.def("from_dlpack", &from_dlpack, nb::arg("capsule").none(), nb::arg("writable"),
+        nb::sig(
+            "def from_dlpack(capsule: object | None, writable: bool) -> numpy.typing.NDArray[Any]"),
         "An ndarray of the memory of a DLPack capsule, which is used up. A capsule before DLPack "
         "1.0 does not say whether the memory is writable; `writable` does.");
 }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sowreap import _core
 from sowreap._errors import ArgumentError, DtypeError, ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _OVERLAP_WORK = 100_000  # steps that the exact test of shared memory may take
 
@@ -176,9 +178,10 @@ def read(operator: str, name: str, value: Any) -> NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     array = as_array(operator, name, value, None)
-    if isinstance(array, np.ndarray):
-        return array
-    return _core.from_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(array), True)
+    if _is_torch(array):
+        array = _core.from_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(array), True)
+    plain: NDArray[Any] = array
+    return plain
 
 
 def give(operator: str, arrays: Sequence[tuple[str, Any]], result: NDArray[Any]) -> Any:

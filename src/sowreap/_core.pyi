@@ -16,7 +16,7 @@ def is_same_memory(a: object, b: object) -> bool:
 def to_dlpack(array: object, versioned: bool) -> object:
     """A DLPack capsule of the memory of an ndarray."""
 
-def from_dlpack(capsule: object | None, writable: bool) -> object:
+def from_dlpack(capsule: object | None, writable: bool) -> numpy.typing.NDArray[Any]:
     """
     An ndarray of the memory of a DLPack capsule, which is used up. A capsule before DLPack 1.0 does not say whether the memory is writable; `writable` does.
     """

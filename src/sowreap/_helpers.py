@@ -6,16 +6,18 @@ the kind of the first array.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sowreap import _ops
 from sowreap._arrays import give, is_jax, read
 from sowreap._errors import ArgumentError, DtypeError, OutOfRangeError, ShapeError
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
 
 
 # --- along an axis ------------------------------------------------------------------------------
@@ -560,14 +562,13 @@ def _extremes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
         return info.min, info.max
     if dtype.kind == "f":
         return -np.inf, np.inf
-    from ml_dtypes import finfo, iinfo
+    import ml_dtypes
 
-    if "int" in dtype.name:
-        return iinfo(dtype).min, iinfo(dtype).max
+    of_dtype: Any = ml_dtypes.iinfo if "int" in dtype.name else ml_dtypes.finfo
     with np.errstate(all="ignore"):
-        if np.isinf(np.asarray(np.inf).astype(dtype)):
+        if "float" in dtype.name and np.isinf(np.asarray(np.inf).astype(dtype)):
             return -np.inf, np.inf
-    return finfo(dtype).min, finfo(dtype).max
+    return of_dtype(dtype).min, of_dtype(dtype).max
 
 
 def _identity(dtype: np.dtype[Any], reduction: str) -> Any:

@@ -268,8 +268,8 @@ def scatter(
     >>> sj.scatter(jnp.zeros(4), jnp.array([1, 3]), jnp.array([5.0, 6.0]))
     Array([0., 5., 0., 6.], dtype=float32)
     """
-    arrays = map(jnp.asarray, (data, indices, updates))
-    return _scatter_any("scatter", *arrays, axis, "none", True, mode)
+    data, indices, updates = map(jnp.asarray, (data, indices, updates))
+    return _scatter_any("scatter", data, indices, updates, axis, "none", True, mode)
 
 
 def scatter_elements(
@@ -294,8 +294,8 @@ def scatter_elements(
     >>> sj.scatter_elements(jnp.zeros(3), jnp.array([2, 2]), updates, reduction="add")
     Array([0., 0., 7.], dtype=float32)
     """
-    arrays = map(jnp.asarray, (data, indices, updates))
-    return _scatter_elements(*arrays, axis, reduction, include_self, mode)
+    data, indices, updates = map(jnp.asarray, (data, indices, updates))
+    return _scatter_elements(data, indices, updates, axis, reduction, include_self, mode)
 
 
 def scatter_nd(
@@ -317,8 +317,8 @@ def scatter_nd(
     Array([[ 1.,  1.],
            [ 8., 15.]], dtype=float32)
     """
-    arrays = map(jnp.asarray, (data, indices, updates))
-    return _scatter_nd(*arrays, reduction, include_self, mode)
+    data, indices, updates = map(jnp.asarray, (data, indices, updates))
+    return _scatter_nd(data, indices, updates, reduction, include_self, mode)
 
 
 # --- caches -------------------------------------------------------------------------------------

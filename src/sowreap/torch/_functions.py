@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from sowreap.torch import _operators
+from sowreap.torch import _operators as _operators  # which registers them
 
-_ops = _operators.torch.ops.sowreap
+_ops = torch.ops.sowreap
 
 
 def gather(

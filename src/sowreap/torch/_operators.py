@@ -72,7 +72,7 @@ def _axis(operator: str, axis: int, data: Tensor) -> int:
         -rank <= axis < rank,
         f"{operator}: axis = {axis} is out of range [{-rank}, {rank - 1}] of data's rank {rank}.",
     )
-    return axis % rank
+    return int(axis % rank)
 
 
 def _check_same_rank(operator: str, data: Tensor, indices: Tensor) -> None:
