@@ -1,6 +1,7 @@
 """Names and signatures that users build on."""
 
 import inspect
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ import sowreap as sr
 
 GATHER = "mode='raise', fill_value=0, out=None"
 SCATTER = "mode='raise', out=None"
+SEGMENTS = "(data, segment_ids, num_segments=None)"
 SIGNATURES = {
     "gather": f"(data, indices, axis=0, *, {GATHER})",
     "gather_elements": f"(data, indices, axis=0, *, {GATHER})",
@@ -20,6 +22,17 @@ SIGNATURES = {
     "tensor_scatter": (
         "(past_cache, update, write_indices=None, axis=-2, mode='linear', *, out=None)"
     ),
+    "index_add": f"(data, indices, updates, axis=0, *, {SCATTER})",
+    "take_along_axis": "(x, indices, axis=-1, *, mode='raise')",
+    "put_along_axis": "(x, indices, values, axis=-1, *, mode='raise')",
+    "segment_sum": SEGMENTS,
+    "segment_prod": SEGMENTS,
+    "segment_min": SEGMENTS,
+    "segment_max": SEGMENTS,
+    "segment_mean": SEGMENTS,
+    "bincount": "(indices, weights=None, minlength=0)",
+    "scatter_argmax": "(updates, indices, axis=0, size=None)",
+    "scatter_argmin": "(updates, indices, axis=0, size=None)",
     "set_num_threads": "(n)",
     "get_num_threads": "()",
     "set_pool_limit": "(limit)",
@@ -57,7 +70,7 @@ def test_documented_and_annotated(name):
     parameters = inspect.signature(function).parameters
     assert [p for p in parameters.values() if p.annotation is p.empty] == []
     for parameter in parameters:
-        assert f"{parameter} : " in function.__doc__ or f"{parameter}, " in function.__doc__
+        assert re.search(rf"(?m)^    (\w+, )*{parameter}(, \w+)* :", function.__doc__)
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "dlpack.hpp"
 #include "register.hpp"
 #include "results.hpp"
 #include "sowreap/error.hpp"
@@ -78,6 +79,8 @@ Dtype unsigned_of(std::size_t bytes) {
                       : Dtype::uint64;
 }
 
+}  // namespace
+
 Dtype dtype_of(PyArray_Descr* descr) {
   if (!PyArray_ISNBO(descr->byteorder)) return Dtype::opaque;
   switch (descr->type_num) {
@@ -117,10 +120,18 @@ Dtype dtype_of(PyArray_Descr* descr) {
       return Dtype::complex128;
     case NPY_CLONGDOUBLE:
       return Dtype::clongdouble;
+    case NPY_VOID:
+      return stand_in_of(descr);
     default:
       return descr->type_num >= NPY_USERDEF && descr->type_num < NPY_VSTRING ? registered(descr)
                                                                              : Dtype::opaque;
   }
+}
+
+namespace {
+
+Error unreadable(const char* op, const char* name) {
+  return {Fault::dtype, op, name, std::string(name) + " cannot be read as an array."};
 }
 
 nb::object helper(const char* name) { return nb::module_::import_("sowreap._arrays").attr(name); }
@@ -208,14 +219,47 @@ void OwnedView::look_at(PyArrayObject* array) {
 Input::Input(const char* op, const char* name, nb::handle object, const Input* like) : name_(name) {
   if (PyArray_CheckExact(object.ptr())) {
     object_ = nb::borrow(object);
-  } else {
-    const nb::object dtype = like == nullptr ? nb::none() : nb::object(like->object_.attr("dtype"));
-    object_ = helper("as_array")(op, name, object, dtype);
+    return;
   }
+  if (take_tensor(object)) return;
+  const nb::object dtype =
+      like == nullptr ? nb::none() : nb::borrow(reinterpret_cast<PyObject*>(like->descr()));
+  const nb::object array = helper("as_array")(op, name, object, dtype);
+  if (take_tensor(array)) return;  // one with more to it, made plain
+  if (!PyArray_CheckExact(array.ptr())) throw unreadable(op, name);
+  object_ = array;
+  if (!nb::cast<bool>(helper("is_foreign")(object))) return;
+  kind_ = Kind::other;
+  given_ = nb::borrow(object);
+}
+
+bool Input::take_tensor(nb::handle object) {
+  if (!is_torch_tensor(object)) return false;
+  descr_ = torch_dtype(object);
+  if (!descr_.is_valid()) return false;
+  kind_ = Kind::torch;
+  given_ = nb::borrow(object);
+  return true;
+}
+
+const nb::object& Input::object() const {
+  if (!object_.is_valid()) object_ = torch_to_array(given_);
+  if (!object_.is_valid()) throw unreadable("sowreap", name_);
+  return object_;
+}
+
+PyArray_Descr* Input::descr() const {
+  return kind_ == Kind::torch ? reinterpret_cast<PyArray_Descr*>(descr_.ptr())
+                              : PyArray_DESCR(array());
 }
 
 void Input::look(const char* op) {
-  owned_.look_at(array());
+  if (kind_ != Kind::torch) {
+    owned_.look_at(array());
+  } else if (!owned_.look_at_tensor(given_) || view().dtype != dtype_of(descr())) {
+    // Code that ran while later arguments were read has changed it.
+    throw unreadable(op, name_);
+  }
   if (view().item == 0) {
     throw Error(Fault::dtype, op, name_,
                 std::string(name_) + " has dtype " + dtype_name() +
@@ -260,21 +304,50 @@ void Output::check(const char* op, const Shape& shape, const Input& data) const 
 }
 
 Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), array(given) {
-  if (!out.is_none() && !PyArray_CheckExact(out.ptr())) array = helper("as_out")(op, out);
+  if (out.is_none() || PyArray_CheckExact(out.ptr()) || take_tensor(out)) return;
+  array = helper("as_out")(op, out);
+  if (take_tensor(array)) return;
+  if (!PyArray_CheckExact(array.ptr())) throw unreadable(op, "out");
+  kind = nb::cast<bool>(helper("is_foreign")(out)) ? Kind::other : Kind::numpy;
 }
 
+bool Out::take_tensor(nb::handle object) {
+  const nb::object found = is_torch_tensor(object) ? torch_to_array(object) : nb::object();
+  if (!found.is_valid()) return false;
+  array = found;
+  kind = Kind::torch;
+  return true;
+}
+
+namespace {
+
+// Arrays of NumPy go with those of any library, and those with no others.
+void check_kinds(const char* op, std::initializer_list<const Input*> inputs, const Out& out) {
+  bool any_other = out.kind == Kind::other;
+  for (const Input* input : inputs) any_other = any_other || input->kind() == Kind::other;
+  if (!any_other) return;
+  nb::list foreign;
+  for (const Input* input : inputs) {
+    if (input->kind() != Kind::numpy) foreign.append(nb::make_tuple(input->name(), input->given()));
+  }
+  if (out.kind != Kind::numpy) foreign.append(nb::make_tuple("out", out.given));
+  helper("check_kinds")(op, foreign);
+}
+
+}  // namespace
+
 Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
-               const Input* base, std::initializer_list<const Input*> inputs) {
+               const Input* base, std::initializer_list<const Input*> inputs)
+    : out_(out), data_(data) {
+  check_kinds(op, inputs, out);
   if (out.given.is_none()) {
     check_allocation(op, shape, data.view().item);
     array_ = new_result(data.descr(), shape);
-    result_ = array_;
     owned_.look_at(as_array(array_));
     return;
   }
   given_ = true;
   array_ = out.array;
-  result_ = out.given;
   owned_.look_at(as_array(array_));
   check(op, shape, data);
   is_base_ = base != nullptr && is_same_memory(view(), base->view());
@@ -289,6 +362,16 @@ Output::Output(const char* op, const Out& out, const Shape& shape, const Input& 
               ". Pass another array, or none.");
     }
   }
+}
+
+nb::object Output::result() const {
+  if (given_) {
+    if (out_.kind != Kind::numpy) helper("note_write")(out_.given);
+    return out_.given;
+  }
+  if (data_.kind() == Kind::torch) return array_to_torch(array_);
+  if (data_.kind() == Kind::other) return helper("as_kind")(data_.given(), array_);
+  return array_;
 }
 
 std::int64_t integer(const char* op, const char* name, nb::handle value) {

@@ -1,4 +1,4 @@
-// NumPy arrays in and out. No rule of an operator is here.
+// Arrays in and out. No rule of an operator is here.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,6 +18,7 @@ class OwnedView {
   OwnedView& operator=(const OwnedView&) = delete;
 
   void look_at(PyArrayObject* array);
+  bool look_at_tensor(nb::handle tensor);  // of torch; false where torch_dtype has none
   const View& view() const { return view_; }
 
  private:
@@ -25,7 +26,10 @@ class OwnedView {
   std::int64_t shape_[max_rank], strides_[max_rank];
 };
 
-// An argument as an array that lives as long as this object. Making one may run code of the user,
+// Whose array an argument is. Those of other libraries than torch are known to sowreap._arrays.
+enum class Kind : std::uint8_t { numpy, torch, other };
+
+// An argument as an ndarray that lives as long as this object. Making one may run code of the user,
 // which may change arrays; so all arguments are read before any of them is looked at.
 class Input {
  public:
@@ -33,19 +37,25 @@ class Input {
   // or scalar takes.
   Input(const char* op, const char* name, nb::handle object, const Input* like = nullptr);
 
-  PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object_.ptr()); }
-  const nb::object& object() const { return object_; }
-  void look(const char* op);  // the view is good from here on
+  PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object().ptr()); }
+  const nb::object& object() const;
+  Kind kind() const { return kind_; }
+  const nb::object& given() const { return given_; }  // of another kind than numpy
+  void look(const char* op);                          // the view is good from here on
   const View& view() const { return owned_.view(); }
   const char* name() const { return name_; }
-  PyArray_Descr* descr() const { return PyArray_DESCR(array()); }
+  PyArray_Descr* descr() const;
 
   bool is_text() const;   // U or S: fixed width, padded with zeros
   bool is_plain() const;  // an item is its bytes: no references, no storage elsewhere
   std::string dtype_name() const;
 
  private:
-  nb::object object_;
+  bool take_tensor(nb::handle object);
+
+  mutable nb::object object_;  // of a tensor made when it is asked for
+  nb::object given_, descr_;   // descr_: of a tensor
+  Kind kind_ = Kind::numpy;
   const char* name_;
   OwnedView owned_;
 };
@@ -54,8 +64,12 @@ class Input {
 struct Out {
   nb::object given;  // what the call returns
   nb::object array;  // the same memory as a plain ndarray; None where none was given
+  Kind kind = Kind::numpy;
 
   Out(const char* op, nb::handle out);
+
+ private:
+  bool take_tensor(nb::handle object);
 };
 
 // The array that a call writes: a new one, or `out` after all its checks.
@@ -68,12 +82,15 @@ class Output {
   const View& view() const { return owned_.view(); }
   bool given() const { return given_; }
   bool is_base() const { return is_base_; }
-  nb::object result() const { return result_; }
+  // The array as the caller gets it: `out`, or one of the kind of `data`.
+  nb::object result() const;
 
  private:
   void check(const char* op, const Shape& shape, const Input& data) const;
 
-  nb::object array_, result_;
+  nb::object array_;
+  const Out& out_;
+  const Input& data_;
   OwnedView owned_;
   bool given_ = false, is_base_ = false;
 };

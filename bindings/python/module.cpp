@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Kernels of gather and scatter. Use the functions of the package sowreap instead.";
   sowreap::python::register_errors();
   sowreap::python::register_arrays(m);
+  sowreap::python::register_dlpack(m);
   sowreap::python::register_functions(m);
   sowreap::python::register_plan(m);
   sowreap::python::register_results(m);

@@ -5,6 +5,7 @@
 namespace sowreap::python {
 
 void register_arrays(nanobind::module_& m);
+void register_dlpack(nanobind::module_& m);
 void register_errors();
 void register_functions(nanobind::module_& m);
 void register_plan(nanobind::module_& m);

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sowreap import _core
 from sowreap._errors import ArgumentError, DtypeError, ShapeError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _OVERLAP_WORK = 100_000  # steps that the exact test of shared memory may take
 
 
-def as_array(operator: str, name: str, value: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """`value` as an ndarray, without a copy of one; lists and scalars take `dtype`."""
+def as_array(operator: str, name: str, value: Any, dtype: np.dtype[Any] | None) -> Any:
+    """`value` as an ndarray, without a copy of one; lists and scalars take `dtype`.
+
+    A tensor of PyTorch that is more than its memory comes back as one that is not, where the
+    extension module reads those itself.
+    """
     if isinstance(value, np.ndarray):
         return _base_of(operator, name, value)
     if value is None:
-        raise DtypeError(
-            f"{operator}: {name} is None; an array is needed.", operator=operator, argument=name
-        )
+        raise _refusal(operator, name, "is None; an array is needed.")
+    if _is_torch(value):
+        return _readable(operator, name, _plain_tensor(operator, name, value))
+    if is_jax(value):
+        return _from_jax(operator, name, value)
+    if _has_dlpack(value):
+        return _from_dlpack(operator, name, value)
     try:
         array = np.asarray(value)
         if not hasattr(value, "dtype"):
             array = _converted(array, value, name, dtype)
     except (ValueError, TypeError, OverflowError) as error:
-        raise DtypeError(
-            f"{operator}: {name} cannot be read as an array: {error}.",
-            operator=operator,
-            argument=name,
-        ) from error
+        raise _refusal(operator, name, f"cannot be read as an array: {error}.") from error
     return array
+
+
+def _refusal(operator: str, name: str, text: str) -> DtypeError:
+    return DtypeError(f"{operator}: {name} {text}", operator=operator, argument=name)
 
 
 def _converted(
@@ -170,8 +181,235 @@ def as_out(operator: str, value: Any) -> NDArray[Any]:
             f"{operator}: out must be a numpy.ndarray, not {type(value).__name__}.",
             operator=operator,
             argument="out",
+def as_out(operator: str, value: Any) -> Any:
+    """`out` as an ndarray of the same memory, or as a tensor as `as_array` does."""
+    if isinstance(value, np.ndarray):
+        return _base_of(operator, "out", value)
+    if _is_torch(value):
+        if value.is_conj() or value.is_neg():
+            raise _refusal(
+                operator,
+                "out",
+                "is a lazy conjugate or negative, whose memory holds other values. Pass a tensor "
+                "of its own, such as out.resolve_conj().resolve_neg().",
+            )
+        return _readable(operator, "out", _plain_tensor(operator, "out", value))
+    if is_jax(value):
+        raise _refusal(
+            operator, "out", "is a JAX array, which cannot be written to. Use what is returned."
         )
-    return _base_of(operator, "out", value)
+    if _has_dlpack(value):
+        return _from_dlpack(operator, "out", value)
+    raise _refusal(
+        operator,
+        "out",
+        f"must be a numpy.ndarray or a torch.Tensor, not {type(value).__name__}.",
+    )
+
+
+# --- arrays of other libraries ------------------------------------------------------------------
+#
+# None of them is imported here: whoever passes an array has done so.
+
+_HOST_DEVICES = (1, 3, 11)  # of DLPack: CPU, and CPU memory that CUDA or ROCm has pinned
+_DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA", 14: "oneAPI"}
+_EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, NotImplementedError)
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
+
+
+def is_jax(value: Any) -> bool:
+    """Whether it is an array of JAX, traced or not."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, getattr(jax, "Array", ()))
+
+
+def _has_dlpack(value: Any) -> bool:
+    kind = type(value)  # not the object: it may have attributes of any name
+    return hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether results are given back as an array of another library than NumPy."""
+    if isinstance(value, np.ndarray):
+        return False
+    if _is_torch(value) or is_jax(value):
+        return True
+    return _has_dlpack(value) and hasattr(type(value), "__array_namespace__")
+
+
+def _library(value: Any) -> str:
+    if _is_torch(value):
+        return "torch"
+    return "jax" if is_jax(value) else type(value).__module__.partition(".")[0]
+
+
+def check_kinds(operator: str, arrays: Sequence[tuple[str, Any]]) -> None:
+    """Refuse arrays of two libraries; those of NumPy are not among `arrays`."""
+    (first, base), *others = arrays
+    for name, value in others:
+        if _library(value) != _library(base):
+            raise _refusal(
+                operator,
+                name,
+                f"is an array of {_library(value)} but {first} is one of {_library(base)}; two "
+                f"libraries are not mixed. Convert one, such as numpy.asarray({name}).",
+            )
+
+
+def as_kind(given: Any, result: NDArray[Any]) -> Any:
+    """A new `result` as an array of the library of `given`."""
+    if _is_torch(given):
+        return sys.modules["torch"].utils.dlpack.from_dlpack(_core.to_dlpack(result, False))
+    if is_jax(given):
+        devices = given.devices()
+        # Only a committed array ties the result to its device, as in JAX.
+        target = next(iter(devices)) if len(devices) == 1 and given.committed else None
+        return sys.modules["jax"].device_put(result, target)
+    return given.__array_namespace__().from_dlpack(_Lent(result))
+
+
+def note_write(out: Any) -> None:
+    """Tell the library that the memory of `out` was written, where it wants to know."""
+    if _is_torch(out) and not out.is_inference():
+        # Gradients that were to be computed from the old values are then refused, not wrong.
+        sys.modules["torch"].autograd.graph.increment_version(out)
+
+
+def read(operator: str, name: str, value: Any) -> NDArray[Any]:
+    """`value` of any kind as an ndarray, for functions that are written in Python."""
+    if type(value) is np.ndarray:
+        return value
+    array = as_array(operator, name, value, None)
+    if _is_torch(array):
+        array = _core.from_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(array), True)
+    plain: NDArray[Any] = array
+    return plain
+
+
+def give(operator: str, arrays: Sequence[tuple[str, Any]], result: NDArray[Any]) -> Any:
+    """A new `result` as an array of the library of the first of `arrays`."""
+    foreign = [(name, value) for name, value in arrays if is_foreign(value)]
+    if foreign:
+        check_kinds(operator, foreign)
+    return as_kind(arrays[0][1], result) if is_foreign(arrays[0][1]) else result
+
+
+class _Lent:
+    """An ndarray, of dtypes too that NumPy itself does not export."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return _core.to_dlpack(self._array, max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def _from_dlpack(operator: str, name: str, value: Any) -> NDArray[Any]:
+    try:
+        device = int(value.__dlpack_device__()[0])
+    except (*_EXPORT_ERRORS, IndexError) as error:
+        raise _refusal(operator, name, f"does not say where its memory is: {error}.") from error
+    if device not in _HOST_DEVICES:
+        where = _DEVICES.get(device, f"DLPack's number {device}")
+        raise _refusal(
+            operator,
+            name,
+            f"is in memory of another device ({where}); only memory of the CPU is read. "
+            "Copy it there first.",
+        )
+    try:
+        return _core.from_dlpack(_capsule(value), False)
+    except _EXPORT_ERRORS as error:
+        if hasattr(type(value), "__array__") and name != "out":
+            return np.asarray(value)
+        raise _refusal(operator, name, f"cannot be read by DLPack: {error}.") from error
+
+
+def _capsule(value: Any) -> Any:
+    try:
+        return value.__dlpack__(max_version=(1, 3))
+    except TypeError:  # from before DLPack 1.0
+        return value.__dlpack__()
+
+
+def _from_jax(operator: str, name: str, value: Any) -> NDArray[Any]:
+    jax = sys.modules["jax"]
+    if isinstance(value, jax.core.Tracer):
+        raise _refusal(
+            operator,
+            name,
+            f"is traced by JAX and has no values yet. Use sowreap.jax.{operator}, which works in "
+            "jit, grad and vmap.",
+        )
+    try:
+        platforms = {device.platform for device in value.devices()}
+        if platforms <= {"cpu"}:
+            return np.asarray(value)  # the same memory
+    except _EXPORT_ERRORS as error:
+        raise _refusal(operator, name, f"cannot be read as an array: {error}.") from error
+    raise _refusal(
+        operator,
+        name,
+        f"is in memory of another device ({', '.join(sorted(platforms))}); only memory of the CPU "
+        f'is read. Pass jax.device_put({name}, jax.devices("cpu")[0]).',
+    )
+
+
+def _plain_tensor(operator: str, name: str, tensor: Any) -> Any:
+    """A tensor whose values are its memory; refused where that would change what it means."""
+    torch = sys.modules["torch"]
+
+    def refuse(text: str) -> None:
+        raise _refusal(operator, name, text)
+
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        refuse(
+            f"is a {type(tensor).__qualname__}, and what a subclass of torch.Tensor means is not "
+            f"known here. Pass the plain tensor; in torch.compile, torch.export and torch.vmap "
+            f"use sowreap.torch.{operator}."
+        )
+    if tensor.is_quantized:
+        refuse(f"is quantized. Pass {name}.int_repr() or {name}.dequantize().")
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        refuse(f"has layout {tensor.layout}, not one of strides. Pass {name}.to_dense().")
+    if tensor.device.type == "meta":
+        refuse("is on device meta and has no values. Pass a tensor on the CPU.")
+    if tensor.device.type != "cpu":
+        refuse(f"is on device {tensor.device}; only the CPU's memory is read. Pass {name}.cpu().")
+    if tensor.requires_grad:
+        refuse(
+            f"requires gradients, which sowreap.{operator} does not record. Use "
+            f"sowreap.torch.{operator}, which does, or pass {name}.detach()."
+        )
+    return tensor.detach().resolve_conj().resolve_neg()
+
+
+def _readable(operator: str, name: str, tensor: Any) -> Any:
+    """A plain tensor as `as_array` gives it back."""
+    try:
+        array = _core.from_dlpack(sys.modules["torch"].utils.dlpack.to_dlpack(tensor), True)
+    except _EXPORT_ERRORS as error:
+        raise _refusal(
+            operator,
+            name,
+            f"has dtype {tensor.dtype} and its memory cannot be read: {error}. Inside torch.vmap "
+            f"use sowreap.torch.{operator}.",
+        ) from error
+    return tensor if hasattr(type(tensor), "__dlpack_c_exchange_api__") else array
 
 
 def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:

@@ -14,6 +14,14 @@ def repeats_memory(array: object) -> bool:
 def is_same_memory(a: object, b: object) -> bool:
     """Whether two ndarrays show the same items at the same places."""
 
+def to_dlpack(array: object, versioned: bool) -> object:
+    """A DLPack capsule of the memory of an ndarray."""
+
+def from_dlpack(capsule: object | None, writable: bool) -> numpy.typing.NDArray[Any]:
+    """
+    An ndarray of the memory of a DLPack capsule, which is used up. A capsule before DLPack 1.0 does not say whether the memory is writable; `writable` does.
+    """
+
 def gather(data: object | None, indices: object | None, axis: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
 
 def gather_elements(data: object | None, indices: object | None, axis: object | None, mode: object | None, fill_value: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...

@@ -1,0 +1,148 @@
+"""PyTorch's own scatters beside ours, forward and backward, on ten shapes.
+
+    python benchmarks/torch_scatter.py [--repeats 7] [--threads 2] [--shapes 10]
+
+Both take turns, call by call, so that what else the machine does hits both alike; each figure is
+the median. "ratio" is torch's time over ours: above 1 ours is the faster. Results are compared
+first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+import sowreap
+import sowreap.torch as st
+
+REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max"}
+
+
+@dataclass
+class Shape:
+    """Updates `rows` by `width` into `cells` rows; `indices` name rows, or items."""
+
+    name: str
+    cells: int
+    rows: int
+    width: int
+
+
+SHAPES = (
+    Shape("histogram of scalars", 1_000, 2_000_000, 1),
+    Shape("scalars into many", 2_000_000, 2_000_000, 1),
+    Shape("small graph", 2_708, 10_556, 16),
+    Shape("molecules", 30_000, 65_000, 64),
+    Shape("messages", 100_000, 500_000, 32),
+    Shape("wide messages", 20_000, 100_000, 128),
+    Shape("embedding gradient", 200_000, 50_000, 64),
+    Shape("few segments", 64, 200_000, 32),
+    Shape("one hot row", 1, 100_000, 32),
+    Shape("pooling of points", 50_000, 250_000, 16),
+)
+
+
+def inputs(shape: Shape) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Data, row numbers and updates; values near 1, so that products stay finite."""
+    make = torch.Generator().manual_seed(shape.cells)
+    data = torch.rand(shape.cells, shape.width, generator=make) * 0.01 + 1
+    updates = torch.rand(shape.rows, shape.width, generator=make) * 0.01 + 0.995
+    return data, torch.randint(0, shape.cells, (shape.rows,), generator=make), updates
+
+
+Call = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def contests(row: torch.Tensor, shape: Shape) -> dict[str, tuple[Call, Call, Call]]:
+    """Torch's call, our plain function, ours with gradients."""
+    column = row[:, None]
+    wide = column.expand(shape.rows, shape.width)
+    calls: dict[str, tuple[Call, Call, Call]] = {
+        "index_add": (
+            lambda d, u: d.index_add(0, row, u),
+            lambda d, u: sowreap.index_add(d, row, u),
+            lambda d, u: st.scatter_nd(d, column, u, "add"),
+        ),
+        "scatter_add": (
+            lambda d, u: d.scatter_add(0, wide, u),
+            lambda d, u: sowreap.scatter_elements(d, wide, u, 0, "add"),
+            lambda d, u: st.scatter_elements(d, wide, u, 0, "add"),
+        ),
+    }
+    for theirs, ours in REDUCTIONS.items():
+        calls[f"scatter_reduce {theirs}"] = (
+            lambda d, u, name=theirs: d.scatter_reduce(0, wide, u, name),
+            lambda d, u, name=ours: sowreap.scatter_elements(d, wide, u, 0, name),
+            lambda d, u, name=ours: st.scatter_elements(d, wide, u, 0, name),
+        )
+    return calls
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """Time of one call."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def in_turns(
+    theirs: Callable[[], object], ours: Callable[[], object], repeats: int
+) -> tuple[float, float]:
+    """The median time of each."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats + 1):
+        for run, kept in zip((theirs, ours), times, strict=True):
+            kept.append(seconds(run))
+    return statistics.median(times[0][1:]), statistics.median(times[1][1:])
+
+
+def backward(call: Call, data: torch.Tensor, updates: torch.Tensor) -> Callable[[], object]:
+    """The way back alone: the graph is built once and kept."""
+    leaves = data.clone().requires_grad_(), updates.clone().requires_grad_()
+    result = call(*leaves)
+    grad = torch.ones_like(result)
+    return lambda: torch.autograd.grad(result, leaves, grad, retain_graph=True)
+
+
+def main() -> None:
+    """Print a line for each shape, operation and direction."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="only so many")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    sowreap.set_num_threads(options.threads)
+    print(
+        f"torch {torch.__version__}, sowreap {sowreap.__version__}, {options.threads} threads, "
+        f"{platform.machine()} with {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    )
+    print(f"{'shape':24}{'operation':24}{'way':10}{'torch':>10}{'sowreap':>10}{'ratio':>8}")
+    for shape in SHAPES[: options.shapes]:
+        data, row, updates = inputs(shape)
+        for name, (theirs, ours, recorded) in contests(row, shape).items():
+            torch.testing.assert_close(
+                theirs(data, updates), ours(data, updates), rtol=2e-2, atol=1
+            )
+            pairs = {
+                "forward": (partial(theirs, data, updates), partial(ours, data, updates)),
+                "backward": (backward(theirs, data, updates), backward(recorded, data, updates)),
+            }
+            for way, (their_run, our_run) in pairs.items():
+                a, b = in_turns(their_run, our_run, options.repeats)
+                print(
+                    f"{shape.name:24}{name:24}{way:10}{a * 1e3:8.2f}ms{b * 1e3:8.2f}ms{a / b:8.2f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
