@@ -174,13 +174,6 @@ def _holds(item: NDArray[Any], array: NDArray[Any]) -> bool:
     )
 
 
-def as_out(operator: str, value: Any) -> NDArray[Any]:
-    """`out` as an ndarray of the same memory."""
-    if not isinstance(value, np.ndarray):
-        raise DtypeError(
-            f"{operator}: out must be a numpy.ndarray, not {type(value).__name__}.",
-            operator=operator,
-            argument="out",
 def as_out(operator: str, value: Any) -> Any:
     """`out` as an ndarray of the same memory, or as a tensor as `as_array` does."""
     if isinstance(value, np.ndarray):
@@ -436,7 +429,7 @@ def check_result(
     def problem(text: str, kind: type[ShapeError | ArgumentError | DtypeError]) -> Exception:
         return kind(f"{operator}: out {text}", operator=operator, argument="out")
 
-    target = as_out(operator, out)
+    target: NDArray[Any] = as_out(operator, out)
     if target.shape != result.shape:
         raise problem(f"has shape {target.shape} but the result {result.shape}.", ShapeError)
     if target.dtype != result.dtype:
