@@ -60,6 +60,16 @@ ONNX_NAMES = {
 }
 OPERATORS = tuple(ONNX_NAMES)
 SCATTERS = tuple(name for name in OPERATORS if "scatter" in name)
+REDUCERS = ("scatter_elements", "scatter_nd")
+WITH_MODE = tuple(name for name in OPERATORS if name != "tensor_scatter")
+
+
+def modes_of(operator: str) -> tuple[str, ...]:
+    """What an index out of range may do; tensor_scatter has no such choice."""
+    if operator == "tensor_scatter":
+        return ("raise",)
+    return ("raise", "wrap", "clip", "drop" if operator in SCATTERS else "fill")
+
 
 INDEX_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 ML_DTYPES = (

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from cases import (
     DTYPES,
     INDEX_DTYPES,
+    REDUCERS,
     SCATTERS,
     Placed,
     as_dtype,
+    modes_of,
     paste,
     place,
     random_values,
@@ -46,17 +48,27 @@ class Call:
 
 @st.composite
 def calls(draw, operator):
-    """A call whose shapes and dtypes are right; now and then one index is out of range."""
+    """A call whose shapes and dtypes are right.
+
+    In mode raise one index is out of range now and then; in other modes many are.
+    """
     dtype = as_dtype(draw(st.sampled_from(DTYPES)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    mode = draw(st.sampled_from(("raise", *modes_of(operator))))
     build = {"gather": slices, "gather_nd": tuples, "scatter_nd": tuples, "tensor_scatter": caches}
-    shapes, attributes, limits, result = draw(build.get(operator, elements)(operator))
+    shapes, attributes, limits, result = draw(build.get(operator, elements)(operator, mode))
     values = {name: random_values(rng, dtype, shape) for name, shape in shapes.items()}
     names = ("past_cache", "update", "write_indices") if operator == "tensor_scatter" else ()
     if limits is not None:
-        values[names[-1] if names else "indices"] = draw(indices(rng, *limits))
-    if operator in ("scatter_elements", "scatter_nd"):
+        values[names[-1] if names else "indices"] = draw(indices(rng, *limits, mode))
+    if operator in REDUCERS:
         attributes["reduction"] = draw(st.sampled_from(tuple(reductions_of(dtype))))
+        attributes |= attribute(draw, "include_self", draw(st.booleans()), True)
+    if operator != "tensor_scatter":
+        attributes |= attribute(draw, "mode", mode, "raise")
+    # float8_e8m0fnu has no zero, which the default stands for
+    if mode == "fill" and (dtype.name == "float8_e8m0fnu" or draw(st.booleans())):
+        attributes["fill_value"] = random_values(rng, dtype, ())[()]
     order = names or ("data", "indices", "updates")
     placed = {name: draw(layouts(values[name])) for name in order if name in values}
     return Call(operator, placed, attributes, result)
@@ -93,12 +105,12 @@ def axes(draw, rank, first=0):
 
 
 @st.composite
-def slices(draw, operator):
+def slices(draw, operator, mode):
     data = draw(shapes_of(1, 6))
     axis, given_axis = draw(axes(len(data)))
     picks = trimmed((*data[:axis], *data[axis + 1 :], *draw(shapes_of(0, 3))))
     picks = picks[len(data) - 1 :]
-    if data[axis] == 0:
+    if data[axis] == 0 and mode == "raise":
         picks = (*picks, 0)
     limits = (picks, [(-data[axis], data[axis] - 1)], False)
     result = data[:axis] + picks + data[axis + 1 :]
@@ -106,11 +118,11 @@ def slices(draw, operator):
 
 
 @st.composite
-def elements(draw, operator):
+def elements(draw, operator, mode):
     data = draw(shapes_of(1, 6))
     axis, given_axis = draw(axes(len(data)))
     smaller = [draw(st.integers(0, n)) if draw(st.booleans()) else n for n in data]
-    smaller[axis] = draw(SIDES) if data[axis] else 0
+    smaller[axis] = draw(SIDES) if data[axis] or mode != "raise" else 0
     shapes = {"data": data}
     if operator in SCATTERS:
         shapes["updates"] = tuple(smaller)
@@ -120,7 +132,7 @@ def elements(draw, operator):
 
 
 @st.composite
-def tuples(draw, operator):
+def tuples(draw, operator, mode):
     data = draw(shapes_of(1, 6))
     is_scatter = operator in SCATTERS
     batch_dims = 0 if is_scatter else draw(st.integers(0, len(data) - 1))
@@ -129,7 +141,7 @@ def tuples(draw, operator):
     rows = trimmed((*data[:batch_dims], *tail, *draw(shapes_of(0, 2))))
     rows = data[:batch_dims] + rows[batch_dims + len(tail) :]
     addressed = data[batch_dims : batch_dims + depth]
-    if 0 in addressed and 0 not in rows:
+    if 0 in addressed and 0 not in rows and mode == "raise":
         rows = (*rows, 0)
     shapes = {"data": data}
     if is_scatter:
@@ -140,7 +152,7 @@ def tuples(draw, operator):
 
 
 @st.composite
-def caches(draw, operator):
+def caches(draw, operator, _):
     cache = draw(shapes_of(2, 6))
     axis, given_axis = draw(axes(len(cache), first=1))
     length = cache[axis]
@@ -156,7 +168,7 @@ def caches(draw, operator):
 
 
 @st.composite
-def indices(draw, rng, shape, bounds, per_entry):
+def indices(draw, rng, shape, bounds, per_entry, mode):
     """Index values in `bounds`; for tuples there are bounds for each entry of the last axis."""
     dtype = np.dtype(draw(st.sampled_from(INDEX_DTYPES)))
     low, high = np.array(bounds).reshape(-1, 2).T if per_entry else np.array(bounds[0])
@@ -164,6 +176,8 @@ def indices(draw, rng, shape, bounds, per_entry):
         low = np.zeros_like(low)
     if 0 in shape:
         return np.zeros(shape, dtype)
+    if mode != "raise":
+        high = np.maximum(low, high)  # an axis of length 0
     kind = draw(st.sampled_from(("any", "any", "repeated", "constant along the last axis")))
     values = rng.integers(low, high + 1, shape)
     if kind == "repeated":
@@ -171,12 +185,24 @@ def indices(draw, rng, shape, bounds, per_entry):
     elif kind.startswith("constant") and not per_entry and len(shape) > 0:
         values = np.broadcast_to(values[..., :1], shape)
     values = values.astype(dtype)
+    if mode != "raise":
+        share = draw(st.sampled_from((0, 0.1, 0.5, 1)))
+        return np.where(rng.random(shape) < share, anywhere(rng, dtype, shape), values)
     at = tuple(int(rng.integers(n)) for n in shape)
     bad = out_of_range(dtype, int(np.broadcast_to(high, shape)[at]))
     if bad and draw(st.integers(0, 9)) == 0:
         values = values.copy()
         values[at] = draw(st.sampled_from(bad))
     return values
+
+
+def anywhere(rng, dtype, shape):
+    """Values of an index dtype around 0, at its ends, and all over it."""
+    info = np.iinfo(dtype)
+    near = rng.integers(max(info.min, -12), 13, shape).astype(dtype)
+    ends = rng.choice(np.array([info.min, info.min + 1, info.max - 1, info.max], dtype), shape)
+    far = rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return np.choose(rng.integers(0, 3, shape), [near, ends, far])
 
 
 def out_of_range(dtype, highest):

@@ -35,6 +35,8 @@ SIGNATURES = {
     "scatter_argmin": "(updates, indices, axis=0, size=None)",
     "set_num_threads": "(n)",
     "get_num_threads": "()",
+    "set_pool_limit": "(limit)",
+    "get_pool_limit": "()",
 }
 ERRORS = {
     "SowreapError": Exception,

@@ -8,6 +8,7 @@
 
 #include "dlpack.hpp"
 #include "register.hpp"
+#include "results.hpp"
 #include "sowreap/error.hpp"
 #include "sowreap/plan.hpp"
 
@@ -339,12 +340,7 @@ Output::Output(const char* op, const Out& out, const Shape& shape, const Input& 
     : out_(out), data_(data) {
   check_kinds(op, inputs, out);
   if (out.given.is_none()) {
-    PyArray_Descr* descr = data.descr();
-    Py_INCREF(reinterpret_cast<PyObject*>(descr));
-    array_ = nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank,
-                                            reinterpret_cast<const npy_intp*>(shape.sizes), nullptr,
-                                            nullptr, 0, nullptr));
-    if (!array_.is_valid()) nb::raise_python_error();
+    array_ = new_result(data.descr(), shape);
     owned_.look_at(as_array(array_));
     return;
   }

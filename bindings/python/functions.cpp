@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "arrays.hpp"
+#include "attributes.hpp"
 #include "register.hpp"
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
@@ -29,59 +30,33 @@ Array as_array(nb::object object) { return nb::steal<Array>(object.release()); }
 // Below, giving the interpreter lock away costs more than the call.
 constexpr double release_bytes = 64 << 10;
 
-bool is(nb::handle text, const char* value) {
-  return PyUnicode_Check(text.ptr()) && PyUnicode_CompareWithASCIIString(text.ptr(), value) == 0;
-}
+// What a gather does with an index out of range.
+struct OutOfRange {
+  Mode mode;
+  nb::handle name, fill_value;
 
-// In ASCII, so that no text can fail to be shown.
-std::string shown(nb::handle value) {
-  const nb::object text = nb::steal(PyObject_ASCII(value.ptr()));
-  if (!text.is_valid()) nb::raise_python_error();
-  return nb::cast<std::string>(text);
-}
+  OutOfRange(const char* op, nb::handle mode_in, nb::handle fill_value_in)
+      : mode(parse_mode(op, mode_in, "fill")), name(mode_in), fill_value(fill_value_in) {
+    if (mode == Mode::absent || is_zero()) return;
+    throw Error(Fault::argument, op, "fill_value",
+                "fill_value = " + shown(fill_value) + " has no effect in mode = " + shown(name) +
+                    ". Pass mode = \"fill\", or leave fill_value out.");
+  }
 
-void check_mode(const char* op, nb::handle mode, const char* fourth) {
-  if (is(mode, "raise")) return;
-  const bool known = is(mode, "wrap") || is(mode, "clip") || is(mode, fourth);
-  throw Error(Fault::argument, op, "mode",
-              "mode = " + shown(mode) +
-                  (known ? " is not supported by this version; only \"raise\" is."
-                         : " is unknown; \"raise\" is supported."));
-}
+  // The item of an absent cell: an array of rank 0 in the dtype of data, or None in other modes.
+  nb::object fill(const char* op, const Input& data) const {
+    if (mode != Mode::absent) return nb::none();
+    return nb::module_::import_("sowreap._arrays")
+        .attr("as_fill")(op, fill_value, data.object().attr("dtype"));
+  }
 
-void check_fill_value(const char* op, nb::handle fill_value) {
-  const int is_zero = PyObject_RichCompareBool(fill_value.ptr(), nb::int_(0).ptr(), Py_EQ);
-  if (is_zero == 1) return;
-  if (is_zero < 0) PyErr_Clear();  // an array, say: not a number
-  throw Error(Fault::argument, op, "fill_value",
-              "fill_value = " + shown(fill_value) +
-                  " has no effect in mode \"raise\", and mode \"fill\" is not supported by this "
-                  "version. Leave it out.");
-}
-
-void check_gather_mode(const char* op, nb::handle mode, nb::handle fill_value) {
-  check_mode(op, mode, "fill");
-  check_fill_value(op, fill_value);
-}
-
-void check_include_self(const char* op, nb::handle include_self) {
-  if (include_self.ptr() == Py_True) return;
-  throw Error(
-      Fault::argument, op, "include_self",
-      "include_self = " + shown(include_self) + " is not supported by this version; only True is.");
-}
-
-Reduction parse_reduction(const char* op, nb::handle reduction) {
-  if (is(reduction, "none")) return Reduction::none;
-  if (is(reduction, "add")) return Reduction::add;
-  if (is(reduction, "mul")) return Reduction::mul;
-  if (is(reduction, "min")) return Reduction::min;
-  if (is(reduction, "max")) return Reduction::max;
-  throw Error(Fault::argument, op, "reduction",
-              "reduction = " + shown(reduction) +
-                  (is(reduction, "mean") ? " is not supported by this version" : " is unknown") +
-                  "; use \"none\", \"add\", \"mul\", \"min\" or \"max\".");
-}
+ private:
+  bool is_zero() const {
+    const int equal = PyObject_RichCompareBool(fill_value.ptr(), nb::int_(0).ptr(), Py_EQ);
+    if (equal < 0) PyErr_Clear();  // an array, say: not a number
+    return equal == 1;
+  }
+};
 
 void check_indices_dtype(const char* op, const Input& indices) {
   if (is_index(indices.view().dtype)) return;
@@ -152,15 +127,18 @@ void run(AnyCall& call) {
 // plan is large; made in place, it is never copied.)
 template <class MakePlan>
 Array finish_gather(const char* op, const Input& data, const Input& indices, const Shape& shape,
-                    int axis, bool tuples, const Out& out, const MakePlan& make_plan) {
+                    int axis, bool tuples, const OutOfRange& rule, const Out& out,
+                    const MakePlan& make_plan) {
+  const nb::object fill = rule.fill(op, data);
   const Output output(op, out, shape, data, nullptr, {&data, &indices});
   Call call{make_plan(output.view()),
-            {op, &data.view(), &indices.view(), axis, tuples},
+            {op, &data.view(), &indices.view(), axis, tuples, rule.mode},
             data.view().dtype,
             Reduction::none,
             nullptr,
             &output.view(),
             output.given()};
+  if (!fill.is_none()) call.fill = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(fill.ptr()));
   run(call);
   return as_array(output.result());
 }
@@ -171,20 +149,38 @@ Shape shape_of(const View& v) {
   return shape;
 }
 
+// How a scatter joins values, and what it does with an index out of range.
+struct Joining {
+  Reduction reduction;
+  bool include_self;
+  Mode mode;
+  nb::handle reduction_name;
+
+  Joining(const char* op, nb::handle reduction_in, nb::handle include_self_in, nb::handle mode_in)
+      : reduction(Reduction::none),
+        include_self(true),
+        mode(parse_mode(op, mode_in, "drop")),
+        reduction_name(reduction_in) {
+    include_self = parse_include_self(op, include_self_in);
+    reduction = parse_reduction(op, reduction_in);
+  }
+};
+
 template <class MakePlan>
 Array finish_scatter(const char* op, const Input& data, const Input& indices, const Input& updates,
-                     Reduction reduction, nb::handle reduction_name, int axis, bool tuples,
-                     const Out& out, const MakePlan& make_plan) {
+                     const Joining& joining, int axis, bool tuples, const Out& out,
+                     const MakePlan& make_plan) {
   check_update_dtype(op, data, updates);
-  check_reducible(op, data, reduction, reduction_name);
+  check_reducible(op, data, joining.reduction, joining.reduction_name);
   const Output output(op, out, shape_of(data.view()), data, &data, {&data, &indices, &updates});
   Call call{make_plan(output.view()),
-            {op, &data.view(), &indices.view(), axis, tuples},
+            {op, &data.view(), &indices.view(), axis, tuples, joining.mode},
             data.view().dtype,
-            reduction,
+            joining.reduction,
             output.is_base() ? nullptr : &data.view(),
             &output.view(),
-            output.given()};
+            output.given(),
+            joining.include_self};
   run(call);
   return as_array(output.result());
 }
@@ -193,7 +189,7 @@ Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::
              nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather";
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
-  check_gather_mode(op, mode, fill_value);
+  const OutOfRange rule(op, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
   data.look(op);
@@ -202,8 +198,9 @@ Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::
   const Shape shape = gather_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (!data.is_plain())
-    return run_objects("gather", data.object(), indices.object(), axis, out.given);
-  return finish_gather(op, data, indices, shape, axis, false, out, [&](const View& output) {
+    return run_objects("gather", data.object(), indices.object(), axis, rule.name,
+                       rule.fill(op, data), out.given);
+  return finish_gather(op, data, indices, shape, axis, false, rule, out, [&](const View& output) {
     return plan_gather(data.view(), indices.view(), axis, output);
   });
 }
@@ -212,7 +209,7 @@ Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis
                       nb::handle mode, nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather_elements";
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
-  check_gather_mode(op, mode, fill_value);
+  const OutOfRange rule(op, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
   data.look(op);
@@ -221,8 +218,9 @@ Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis
   const Shape shape = gather_elements_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (!data.is_plain())
-    return run_objects("gather_elements", data.object(), indices.object(), axis, out.given);
-  return finish_gather(op, data, indices, shape, axis, false, out, [&](const View& output) {
+    return run_objects("gather_elements", data.object(), indices.object(), axis, rule.name,
+                       rule.fill(op, data), out.given);
+  return finish_gather(op, data, indices, shape, axis, false, rule, out, [&](const View& output) {
     return plan_elements(data.view(), indices.view(), axis, output, false);
   });
 }
@@ -231,7 +229,7 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
                 nb::handle mode, nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather_nd";
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
-  check_gather_mode(op, mode, fill_value);
+  const OutOfRange rule(op, mode, fill_value);
   const std::int64_t batch_dims = integer(op, "batch_dims", batch_dims_in);
   const Out out(op, out_in);
   data.look(op);
@@ -240,8 +238,9 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
   const Shape shape = gather_nd_shape(data.view(), indices.view(), batch_dims);
   const int batches = static_cast<int>(batch_dims);
   if (!data.is_plain())
-    return run_objects("gather_nd", data.object(), indices.object(), batches, out.given);
-  return finish_gather(op, data, indices, shape, batches, true, out, [&](const View& output) {
+    return run_objects("gather_nd", data.object(), indices.object(), batches, rule.name,
+                       rule.fill(op, data), out.given);
+  return finish_gather(op, data, indices, shape, batches, true, rule, out, [&](const View& output) {
     return plan_nd(data.view(), indices.view(), batches, output, false);
   });
 }
@@ -251,9 +250,7 @@ Array scatter_along(const char* op, nb::handle data_in, nb::handle indices_in,
                     nb::handle include_self, nb::handle mode, nb::handle out_in) {
   Input data(op, "data", data_in), indices(op, "indices", indices_in),
       updates(op, "updates", updates_in, &data);
-  check_mode(op, mode, "drop");
-  check_include_self(op, include_self);
-  const Reduction reduction = parse_reduction(op, reduction_in);
+  const Joining joining(op, reduction_in, include_self, mode);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
   data.look(op);
@@ -262,11 +259,11 @@ Array scatter_along(const char* op, nb::handle data_in, nb::handle indices_in,
   check_indices_dtype(op, indices);
   check_scatter_elements(op, data.view(), indices.view(), updates.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
-  if (needs_objects(data, updates, reduction)) {
+  if (needs_objects(data, updates, joining.reduction)) {
     return run_objects("scatter_elements", op, data.object(), indices.object(), updates.object(),
-                       axis, reduction_in, out.given);
+                       axis, reduction_in, joining.include_self, mode, out.given);
   }
-  return finish_scatter(op, data, indices, updates, reduction, reduction_in, axis, false, out,
+  return finish_scatter(op, data, indices, updates, joining, axis, false, out,
                         [&](const View& output) {
                           return plan_elements(output, indices.view(), axis, updates.view(), true);
                         });
@@ -291,22 +288,20 @@ Array scatter_nd(nb::handle data_in, nb::handle indices_in, nb::handle updates_i
   const char* op = "scatter_nd";
   Input data(op, "data", data_in), indices(op, "indices", indices_in),
       updates(op, "updates", updates_in, &data);
-  check_mode(op, mode, "drop");
-  check_include_self(op, include_self);
-  const Reduction reduction = parse_reduction(op, reduction_in);
+  const Joining joining(op, reduction_in, include_self, mode);
   const Out out(op, out_in);
   data.look(op);
   indices.look(op);
   updates.look(op);
   check_indices_dtype(op, indices);
   check_scatter_nd(data.view(), indices.view(), updates.view());
-  if (needs_objects(data, updates, reduction)) {
+  if (needs_objects(data, updates, joining.reduction)) {
     return run_objects("scatter_nd", data.object(), indices.object(), updates.object(),
-                       reduction_in, out.given);
+                       reduction_in, joining.include_self, mode, out.given);
   }
-  return finish_scatter(
-      op, data, indices, updates, reduction, reduction_in, 0, true, out,
-      [&](const View& output) { return plan_nd(output, indices.view(), 0, updates.view(), true); });
+  return finish_scatter(op, data, indices, updates, joining, 0, true, out, [&](const View& output) {
+    return plan_nd(output, indices.view(), 0, updates.view(), true);
+  });
 }
 
 bool parse_circular(const char* op, nb::handle mode) {

@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
   sowreap::python::register_dlpack(m);
   sowreap::python::register_functions(m);
   sowreap::python::register_plan(m);
+  sowreap::python::register_results(m);
   m.def("isa", &sowreap::instruction_set,
         "The instruction set in use: 'baseline', 'avx2' or 'avx512'.");
   m.def("thread_count", &sowreap::thread_count, "Threads that a call may use.");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "attributes.hpp"
 #include "register.hpp"
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
@@ -24,19 +25,22 @@ Plan plan_of(const std::string& op, const View& data, const View& indices, const
 }
 
 std::string explain_plan(const std::string& op, nb::handle data_in, nb::handle indices_in,
-                         nb::handle other_in, int axis, bool in_place) {
+                         nb::handle other_in, int axis, bool in_place, nb::handle reduction,
+                         nb::handle include_self, nb::handle mode) {
   const char* name = "explain_plan";
   Input data(name, "data", data_in), indices(name, "indices", indices_in),
       other(name, "other", other_in);
   for (Input* input : {&data, &indices, &other}) input->look(name);
-  const bool tuples = op.ends_with("_nd");
+  const bool tuples = op.ends_with("_nd"), gathers = op.starts_with("gather");
   Call call{plan_of(op, data.view(), indices.view(), other.view(), axis),
-            {op.c_str(), &data.view(), &indices.view(), axis, tuples},
+            {op.c_str(), &data.view(), &indices.view(), axis, tuples,
+             parse_mode(name, mode, gathers ? "fill" : "drop")},
             data.view().dtype,
-            Reduction::none,
-            in_place || op.starts_with("gather") ? nullptr : &data.view(),
+            parse_reduction(name, reduction),
+            in_place || gathers ? nullptr : &data.view(),
             &data.view(),
-            false};
+            false,
+            parse_include_self(name, include_self)};
   return explain(call);
 }
 
@@ -45,6 +49,7 @@ std::string explain_plan(const std::string& op, nb::handle data_in, nb::handle i
 void register_plan(nb::module_& m) {
   m.def("explain_plan", &explain_plan, nb::arg("operator"), nb::arg("data"), nb::arg("indices"),
         nb::arg("other"), nb::arg("axis") = 0, nb::arg("in_place") = false,
+        nb::arg("reduction") = "none", nb::arg("include_self") = true, nb::arg("mode") = "raise",
         "How a call would run, as text. `other` is the output of a gather, the updates of a "
         "scatter; shapes must agree and no item is read.");
 }

@@ -155,9 +155,24 @@ void find_first(const IndexRule& rule) {
   }
 }
 
+// Any tuple addresses the first axis of length 0, if there is one.
+void check_lengths(const IndexRule& rule) {
+  const View& indices = *rule.indices;
+  const int rank = indices.rank - (rule.tuples ? 1 : 0);
+  for (int d = 0; d < rank; ++d) {
+    if (indices.shape[d] == 0) return;
+  }
+  for (int j = 0; j < component_count(rule); ++j) {
+    if (rule.data->shape[rule.axis + j] != 0) continue;
+    report(rule, std::vector<int64_t>(static_cast<std::size_t>(rank)), indices.bytes, j);
+  }
+}
+
 }  // namespace
 
 void check_indices(const IndexRule& rule) {
+  if (rule.mode == Mode::absent) return;
+  if (rule.mode != Mode::raise) return check_lengths(rule);
   for (int j = 0; j < component_count(rule); ++j) {
     if (!all_in_range(rule, j)) return find_first(rule);
   }

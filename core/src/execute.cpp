@@ -25,6 +25,7 @@ constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at 
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
+constexpr int64_t counts_bytes = 32 << 20;  // of a block of columns that is not packed
 
 int64_t item_count(const View& v) {
   int64_t n = 1;
@@ -44,6 +45,12 @@ int64_t pick_distance(const Plan& plan) {
   return axis + magnitude(plan.picks[plan.pick_count - 1].other);
 }
 
+// Columns whose updates are counted visit every item once more, which few picks do not pay for.
+bool can_count_columns(const Plan& plan) {
+  const int64_t picks = plan.pick_total();
+  return picks < most_counted && picks >= plan.axes[0].length / 4;
+}
+
 // Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes
 // slices if its index tuples are shared, columns if it has its own.
 void choose_form(Work& work) {
@@ -56,7 +63,9 @@ void choose_form(Work& work) {
     const bool closer = plan.pick_total() == 1 ||
                         magnitude(inner.addressed) + magnitude(inner.other) < pick_distance(plan);
     const bool own = inner.index != 0;
-    if (closer && (!own || (plan.pick_count == 1 && plan.axis_count == 1))) {
+    const bool columns =
+        plan.pick_count == 1 && plan.axis_count == 1 && (!work.counted || can_count_columns(plan));
+    if (closer && (!own || columns)) {
       work.form = own ? Form::columns : Form::slices;
       work.run = inner;
       --lanes;
@@ -81,10 +90,10 @@ struct Split {
   int64_t parts = 1;   // of `along`
   int64_t block = 0;   // columns: width of a block
   int64_t blocks = 1;  // columns: how many there are
-  Range cells{0, 0};   // owners: what is divided among them
+  Range cells{0, 0};   // all that can be addressed, in the unit of kernels
 };
 
-// Where the cells of a scatter can lie, in the unit of kernels (Work::owners).
+// Where cells can lie, in the unit of kernels (Work::owners).
 Range cell_range(const Plan& plan) {
   if (plan.axis_count == 1) return {0, plan.axes[0].length};
   Range range{0, 1};
@@ -129,15 +138,23 @@ Split split_slices(const Work& work, int threads) {
 // width, the slab as a whole does not, and enough of it is used to pay for the packing.
 int64_t packed_width(const Work& work, bool whole) {
   const Plan& plan = *work.plan;
-  const int64_t cells = plan.axes[0].length, item = plan.item;
+  const int64_t cells = plan.axes[0].length;
+  const int64_t item = plan.item + (work.counted ? sizeof(std::uint32_t) : 0);
   if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes())
     return 0;
   if (!whole && plan.pick_total() * 2 < cells) return 0;
-  const int64_t line_items = std::max<int64_t>(cache_line / item, 1);
+  const int64_t line_items = std::max<int64_t>(cache_line / plan.item, 1);
   int64_t width = std::min(cache_bytes() / (cells * item), chunk / 4);
   if (width < line_items) return 0;
   width -= width % line_items;
   return std::min(width, work.run.extent);
+}
+
+// Columns that are not packed and whose updates are counted: at least a cache line's width of them.
+int64_t counted_width(const Plan& plan) {
+  constexpr int64_t count = sizeof(std::uint32_t);
+  return std::clamp(counts_bytes / (std::max<int64_t>(plan.axes[0].length, 1) * count),
+                    cache_line / count, chunk);
 }
 
 Split split_columns(Work& work, int threads, bool whole) {
@@ -147,13 +164,13 @@ Split split_columns(Work& work, int threads, bool whole) {
   split.block = packed_width(work, whole);
   work.packed = split.block > 0;
   if (!work.packed) {
-    split.block = std::min(columns, chunk);
+    split.block = std::min(columns, work.counted ? counted_width(plan) : chunk);
     if (threads > 1 && batch * ((columns + split.block - 1) / split.block) < threads) {
       if (!plan.scatter && plan.pick_total() >= threads) {
         split.along = Along::picks;
         split.parts = std::min<int64_t>(plan.pick_total(), threads * parts_per_thread);
       } else {
-        split.block = std::min((columns + threads - 1) / threads, chunk);
+        split.block = std::min((columns + threads - 1) / threads, split.block);
       }
     }
   }
@@ -171,6 +188,10 @@ Range piece(Range all, int64_t part, int64_t parts) {
   const int64_t size = n / parts, rest = n % parts;  // the first `rest` pieces are one longer
   const int64_t begin = all.begin + part * size + std::min(part, rest);
   return {begin, begin + size + (part < rest ? 1 : 0)};
+}
+
+int64_t part_count(const Work& work, const Split& split) {
+  return split.parts * (work.form == Form::columns ? split.blocks : 1);
 }
 
 Part part_of(const Work& work, const Split& split, int64_t number) {
@@ -217,15 +238,23 @@ bool same_strides(const View& a, const View& b) {
 
 int threads_for(double bytes) { return bytes < parallel_bytes ? 1 : thread_count(); }
 
-void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction) {
+void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode = Mode::raise,
+             bool include_self = true, const char* fill = nullptr) {
   collapse(plan);
+  work.mode = mode;
+  work.fill = fill;
+  work.include_self = include_self;
+  work.counted = reduction == Reduction::mean || (!include_self && reduction != Reduction::none);
   work.plan = &plan;
   work.dtype = dtype;
   work.reduction = reduction;
   work.table =
       reduction != Reduction::none && is_small(dtype) ? small_table(dtype, reduction) : nullptr;
+  work.quotients =
+      reduction == Reduction::mean && is_small(dtype) ? small_quotients(dtype) : nullptr;
   work.owners = work.packed = work.copies = false;
   work.source = plan.addressed;
+  work.spare = 0;
   choose_form(work);
   int64_t reach = 0;
   for (int a = 0; a < plan.axis_count; ++a)
@@ -236,7 +265,7 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction) {
 // False when a kernel met a bad index.
 bool run(const Work& work, const Split& split, int threads, char* buffers, int64_t buffer_bytes) {
   const Kernels::Run kernel = kernels().select(work);
-  const int64_t parts = split.parts * (work.form == Form::columns ? split.blocks : 1);
+  const int64_t parts = part_count(work, split);
   if (parts == 1) return kernel(work, part_of(work, split, 0), buffers);
   std::atomic<bool> good{true};
   run_parallel(parts, threads, [&](int64_t part, int worker) {
@@ -247,7 +276,8 @@ bool run(const Work& work, const Split& split, int threads, char* buffers, int64
   return good.load();
 }
 
-// All that a call with something to do needs.
+// All that a call with something to do needs. A small call stays on its thread, hence has one
+// buffer.
 struct Prepared {
   Work work;
   Split split;
@@ -264,10 +294,26 @@ bool copies_rows(const Work& work, const Split& split) {
          work.plan->axes[0].stride == work.plan->item;
 }
 
+// What a part needs beside the arrays (Work::counted, spare, packed).
+int64_t buffer_bytes(const Work& work, const Split& split) {
+  const Plan& plan = *work.plan;
+  if (work.form == Form::columns) {
+    const int64_t items = split.block * plan.axes[0].length;
+    return work.spare + (work.packed ? whole_lines(items * plan.item) : 0) +
+           (work.counted ? whole_lines(items * static_cast<int64_t>(sizeof(std::uint32_t))) : 0);
+  }
+  if (!work.counted) return 0;
+  int64_t cells = 1;
+  for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
+  if (work.owners && plan.axis_count == 1) cells = (cells + split.parts - 1) / split.parts;
+  return whole_lines(cells * static_cast<int64_t>(sizeof(std::uint64_t)));
+}
+
 void prepare(Prepared& p, Call& call) {
   p.threads = threads_for(work_bytes(call));
   const int64_t axis = call.plan.axis_count == 1 ? call.plan.axes[0].length : 0;
-  prepare(p.work, call.plan, call.dtype, call.reduction);
+  prepare(p.work, call.plan, call.dtype, call.reduction, call.rule.mode, call.include_self,
+          call.fill);
   // Whether every item of the output lies in some lane, so that the kernels can bring data in.
   const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
                      call.plan.lane_total() * axis == item_count(*call.output);
@@ -280,9 +326,17 @@ void prepare(Prepared& p, Call& call) {
     p.work.copies = whole && p.work.packed;
   }
   if (p.work.copies) p.work.source = call.source->bytes;
-  if (!p.work.packed) return;
-  p.buffer_bytes = p.split.block * axis * call.plan.item;
-  p.buffers = allocate_buffer(p.buffer_bytes * p.threads);
+  if (call.rule.mode == Mode::absent) p.split.cells = cell_range(call.plan);
+  if (p.work.form == Form::columns && call.plan.scatter && call.rule.mode == Mode::absent)
+    p.work.spare = whole_lines(call.plan.item);
+  p.buffer_bytes = buffer_bytes(p.work, p.split);
+}
+
+void allocate(Prepared& p) {
+  const int64_t bytes = p.buffer_bytes * std::min<int64_t>(p.threads, part_count(p.work, p.split));
+  if (bytes == 0) return;
+  const bool zeros = p.work.form == Form::slices || !p.work.packed;
+  p.buffers = zeros ? allocate_zeros(bytes) : allocate_buffer(bytes);
 }
 
 const char* text_of(Along along) {
@@ -318,13 +372,14 @@ double work_bytes(const Call& call) {
 
 void execute(Call& call) {
   const bool nothing = call.plan.lane_total() == 0 || call.plan.pick_total() == 0;
-  if (nothing || call.visible) check_indices(call.rule);
+  if (nothing || call.visible || call.rule.mode != Mode::raise) check_indices(call.rule);
   if (nothing) {
     if (call.source != nullptr) copy(*call.source, *call.output);
     return;
   }
   Prepared p;
   prepare(p, call);
+  allocate(p);
   if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
   if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
   check_indices(call.rule);
@@ -364,6 +419,7 @@ std::string explain(Call& call) {
             " columns" + (p.work.packed ? ", packed" : "") + (p.work.copies ? " from data" : "") +
             "\n";
   }
+  if (p.buffer_bytes > 0) text += "buffer: " + std::to_string(p.buffer_bytes) + " bytes a thread\n";
   return text + "threads: " + std::to_string(p.threads) + ", split along " +
          text_of(p.split.along) + " in " + std::to_string(p.split.parts) + "\n";
 }

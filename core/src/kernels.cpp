@@ -5,7 +5,9 @@
 #include "sowreap/kernels.hpp"
 
 #include <cstring>
+#include <limits>
 
+#include "sowreap/small_float.hpp"
 #include "sowreap/walk.hpp"
 
 namespace sowreap {
@@ -64,6 +66,14 @@ struct Combine {
     a = f(a, b);
     std::memcpy(to, &a, sizeof a);
   }
+  // The update itself where it is the first one.
+  void start_or(char* to, const char* from, bool first) const {
+    T a, b;
+    std::memcpy(&a, to, sizeof a);
+    std::memcpy(&b, from, sizeof b);
+    a = choose(first, b, f(a, b));
+    std::memcpy(to, &a, sizeof a);
+  }
   void row(char* __restrict to, const char* __restrict from, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) (*this)(to + i * width(), from + i * width());
   }
@@ -78,6 +88,11 @@ struct Lookup {
   void operator()(char* to, const char* from) const {
     const unsigned a = static_cast<unsigned char>(*to), b = static_cast<unsigned char>(*from);
     *to = static_cast<char>(table[a << 8 | b]);
+  }
+  void start_or(char* to, const char* from, bool first) const {
+    const char start = *from;
+    (*this)(to, from);
+    *to = first ? start : *to;
   }
   void row(char* __restrict to, const char* __restrict from, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) (*this)(to + i, from + i);
@@ -110,12 +125,41 @@ T load(const char* at) {
   return value;
 }
 
-// cells[i] = value, or value + length where it is negative. False when one is out of range: a cell
-// then is outside of [0, length), and none may be used. With the sign bits of cell and length - 1 -
-// cell joined there is no branch in the loop. (The difference is formed without sign: it can
-// overflow where the cell is negative, which its own sign bit tells.) The values `ahead` bytes
-// further on will be wanted next.
+// `value` modulo `length`, without a division: `inverse` is 2^64 - 1 by length, rounded down, and
+// its product with the value is the quotient, or one less.
 template <class I>
+int64_t fold(I value, std::uint64_t length, std::uint64_t inverse) {
+  __extension__ using Wide = unsigned __int128;
+  const bool negative = value < static_cast<I>(0);
+  const std::uint64_t from_zero =
+      negative ? ~static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const auto quotient = static_cast<std::uint64_t>(static_cast<Wide>(from_zero) * inverse >> 64);
+  std::uint64_t rest = from_zero - quotient * length;
+  rest -= rest >= length ? length : 0;
+  return static_cast<int64_t>(negative ? length - 1 - rest : rest);
+}
+
+// The nearest of [0, last].
+template <class I>
+int64_t clip(I value, std::uint64_t last) {
+  if constexpr (static_cast<I>(-1) < static_cast<I>(0)) {
+    const int64_t wide = value, most = static_cast<int64_t>(last);
+    const int64_t low = wide < 0 ? 0 : wide;
+    return low > most ? most : low;
+  } else {
+    const std::uint64_t wide = value;
+    return static_cast<int64_t>(wide > last ? last : wide);
+  }
+}
+
+// cells[i] = value, or value + length where it is negative. What becomes of a value out of range is
+// for the mode to say: in raise, false is returned and no cell may be used; in absent, false is
+// returned and the cell is negative; in wrap and clip all cells are good. (A length of 0 has none:
+// wrap and clip never get here with it.) With the sign bits of cell and length - 1 - cell joined
+// there is no branch in the loop. (The difference is formed without sign: it can overflow where the
+// cell is negative, which its own sign bit tells.) The values `ahead` bytes further on will be
+// wanted next.
+template <class I, Mode mode>
 bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64_t* cells,
              int64_t ahead) {
   constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
@@ -123,10 +167,16 @@ bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64
   const std::uint64_t last = static_cast<std::uint64_t>(length) - 1;
   int64_t bad = 0;
   const auto one = [&](int64_t i, int64_t stride) {
-    int64_t cell = static_cast<int64_t>(load<I>(indices + i * stride));
-    if constexpr (is_signed) cell += cell < 0 ? length : 0;
-    bad |= cell | static_cast<int64_t>(last - static_cast<std::uint64_t>(cell));
-    cells[i] = cell;
+    const I value = load<I>(indices + i * stride);
+    if constexpr (mode == Mode::clip) {
+      cells[i] = clip(value, last);
+    } else {
+      int64_t cell = static_cast<int64_t>(value);
+      if constexpr (is_signed) cell += cell < 0 ? length : 0;
+      const int64_t out = cell | static_cast<int64_t>(last - static_cast<std::uint64_t>(cell));
+      bad |= out;
+      cells[i] = mode == Mode::absent ? cell | out >> 63 : cell;
+    }
   };
   for (int64_t i = 0; i < n; i += group) {
     const int64_t end = n - i < group ? n : i + group;
@@ -136,19 +186,40 @@ bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64
     } else {
       for (int64_t j = i; j < end; ++j) one(j, step);
     }
+    if constexpr (mode == Mode::wrap) {
+      if (bad >= 0) continue;
+      const auto size = static_cast<std::uint64_t>(length);
+      const std::uint64_t inverse = ~std::uint64_t{0} / size;
+      for (int64_t j = i; j < end; ++j) cells[j] = fold(load<I>(indices + j * step), size, inverse);
+      bad = 0;
+    }
   }
   return bad >= 0;
 }
 
 using Resolve = bool (*)(const char*, int64_t, int64_t, int64_t, int64_t*, int64_t);
 
+template <Mode mode>
 Resolve select_resolve(Dtype dtype) {
-  return visit_index(dtype, [](auto zero) -> Resolve { return resolve<decltype(zero)>; });
+  return visit_index(dtype, [](auto zero) -> Resolve { return resolve<decltype(zero), mode>; });
+}
+
+Resolve select_resolve(Dtype dtype, Mode mode) {
+  switch (mode) {
+    case Mode::wrap:
+      return select_resolve<Mode::wrap>(dtype);
+    case Mode::clip:
+      return select_resolve<Mode::clip>(dtype);
+    case Mode::absent:
+      return select_resolve<Mode::absent>(dtype);
+    default:
+      return select_resolve<Mode::raise>(dtype);
+  }
 }
 
 bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t length) {
   int64_t cells[chunk];
-  const Resolve resolve_values = select_resolve(dtype);
+  const Resolve resolve_values = select_resolve<Mode::raise>(dtype);
   for (int64_t i = 0; i < n; i += chunk) {
     const int64_t count = n - i < chunk ? n - i : chunk;
     if (!resolve_values(values + i * step, step, count, length, cells, indices_ahead)) return false;
@@ -156,21 +227,53 @@ bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t 
   return true;
 }
 
-// Index tuples of a chunk to cells, counted in steps of the axis for one component, in bytes for
-// another number.
-bool resolve_tuples(const Plan& plan, Resolve resolve_values, const char* indices, int64_t step,
-                    int64_t n, int64_t* cells) {
-  if (plan.axis_count == 1)
-    return resolve_values(indices, step, n, plan.axes[0].length, cells, indices_ahead);
-  for (int64_t i = 0; i < n; ++i) cells[i] = 0;
-  int64_t component[chunk];
-  for (int a = 0; a < plan.axis_count; ++a) {
-    const Axis& axis = plan.axes[a];
-    if (!resolve_values(indices + axis.component, step, n, axis.length, component, indices_ahead))
-      return false;
-    for (int64_t i = 0; i < n; ++i) cells[i] += component[i] * axis.stride;
+// What the index tuples of a chunk name.
+struct Picked {
+  // Cells, counted in steps of the axis for tuples of one component, in bytes for another number.
+  int64_t cells[chunk];
+  // Where updates are counted and tuples have another number of components than one: the cells in
+  // row-major order of the axes.
+  int64_t numbers[chunk];
+  std::int32_t listed[chunk];  // the picks that `cells` are those of, where it is not all of them
+  std::int32_t absent[chunk];  // the picks that have no cell (gathers)
+  int64_t absent_count;
+};
+
+constexpr int64_t nowhere = std::numeric_limits<int64_t>::min();  // a cell of no owner
+
+// Tuples of any number of components but one.
+bool resolve_components(const Work& work, Resolve resolve_values, const char* indices, int64_t step,
+                        int64_t n, Picked& picked) {
+  int64_t component[chunk], missing[chunk];
+  for (int64_t i = 0; i < n; ++i) picked.cells[i] = picked.numbers[i] = missing[i] = 0;
+  bool good = true;
+  for (int a = 0; a < work.plan->axis_count; ++a) {
+    const Axis& axis = work.plan->axes[a];
+    good &=
+        resolve_values(indices + axis.component, step, n, axis.length, component, indices_ahead);
+    if (!good && work.mode == Mode::raise) return false;
+    for (int64_t i = 0; i < n; ++i) picked.cells[i] += component[i] * axis.stride;
+    if (work.counted) {
+      for (int64_t i = 0; i < n; ++i)
+        picked.numbers[i] = picked.numbers[i] * axis.length + component[i];
+    }
+    if (!good) {
+      for (int64_t i = 0; i < n; ++i) missing[i] |= component[i];
+    }
   }
-  return true;
+  for (int64_t i = 0; !good && i < n; ++i) {
+    if (missing[i] < 0) picked.cells[i] = nowhere;
+  }
+  return good;
+}
+
+// Index tuples of a chunk to cells. False in mode raise: one is out of range. False in mode absent:
+// one has no cell; it is -1 or `nowhere`.
+bool resolve_tuples(const Work& work, Resolve resolve_values, const char* indices, int64_t step,
+                    int64_t n, Picked& picked) {
+  if (work.plan->axis_count != 1)
+    return resolve_components(work, resolve_values, indices, step, n, picked);
+  return resolve_values(indices, step, n, work.plan->axes[0].length, picked.cells, indices_ahead);
 }
 
 // ---- slices ----
@@ -244,6 +347,15 @@ void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool p
   }
 }
 
+template <bool scatter, class Op>
+void apply_chunk(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool prefetch) {
+  if (n == 1) {
+    apply_items<scatter>(op, c, prefetch);
+  } else {
+    apply_rows<scatter>(op, c, run, n, prefetch);
+  }
+}
+
 // Keeps the picks whose cell is owned, in their order, without a branch. Returns how many.
 int64_t keep_owned(Range owned, int64_t* cells, std::int32_t* listed, int64_t n) {
   int64_t kept = 0;
@@ -256,54 +368,227 @@ int64_t keep_owned(Range owned, int64_t* cells, std::int32_t* listed, int64_t n)
   return kept;
 }
 
-template <class Op, bool scatter>
-bool run_slices(const Work& work, const Part& part, char*) {
-  const Op op(work);
+// The picks of a gather that have no cell.
+void list_absent(Range cells, Picked& picked, int64_t n) {
+  picked.absent_count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    picked.absent[picked.absent_count] = static_cast<std::int32_t>(i);
+    picked.absent_count += (picked.cells[i] < cells.begin) | (picked.cells[i] >= cells.end);
+  }
+}
+
+// Calls use(chunk, offset of its first item in the other array) for the picks of a part, chunk by
+// chunk; the chunk lacks its lane. False when an index was out of range in mode raise.
+template <bool scatter, class Use>
+bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picked& picked,
+                    const Use& use) {
   const Plan& plan = *work.plan;
-  const Resolve resolve_values = select_resolve(plan.index_dtype);
+  const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
   const Loop& pick = plan.picks[plan.pick_count - 1];
-  const int64_t n = part.run.end - part.run.begin;
-  int64_t cells[chunk];
-  std::int32_t listed[chunk];
-  Chunk c;
-  c.cells = cells;
+  const bool renumber = work.counted && plan.axis_count != 1;
+  Chunk c{};
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
   c.step = pick.other;
-  c.listed = work.owners ? listed : nullptr;
+  c.cells = picked.cells;
+  Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
+  int64_t at = part.picks.begin % pick.extent;
+  for (int64_t done = part.picks.begin; done < part.picks.end;) {
+    int64_t count = pick.extent - at;
+    if (count > chunk) count = chunk;
+    if (count > part.picks.end - done) count = part.picks.end - done;
+    const char* indices = plan.indices + batch.index + outer.index + at * pick.index;
+    const bool good = resolve_tuples(work, resolve_values, indices, pick.index, count, picked);
+    if (!good && work.mode == Mode::raise) return false;
+    picked.absent_count = 0;
+    if (!scatter && !good) list_absent(part.owned, picked, count);
+    const bool some = work.owners || !good;
+    c.listed = some ? picked.listed : nullptr;
+    c.count = some ? keep_owned(part.owned, picked.cells, picked.listed, count) : count;
+    for (int64_t i = 0; some && renumber && i < c.count; ++i)
+      picked.numbers[i] = picked.numbers[picked.listed[i]];
+    use(c, outer.other + at * pick.other);
+    done += count;
+    at += count;
+    if (at == pick.extent) {
+      at = 0;
+      outer.next();
+    }
+  }
+  return true;
+}
+
+// Calls use(chunk) for each of the lanes that share the index tuples of a chunk.
+template <class Use>
+void for_each_lane(const Work& work, const Part& part, const Walk& batch, Chunk c, int64_t other,
+                   const Use& use) {
+  const Plan& plan = *work.plan;
+  char* first = plan.addressed + batch.addressed + part.run.begin * work.run.addressed;
+  char* first_other = plan.other + batch.other + other + part.run.begin * work.run.other;
+  Walk free(work.free, work.free_count, part.free.begin);
+  for (int64_t f = part.free.begin; f < part.free.end; ++f, free.next()) {
+    c.addressed = first + free.addressed;
+    c.other = first_other + free.other;
+    use(c);
+  }
+}
+
+template <class Op>
+void fill_absent(const Op& op, const Work& work, const Chunk& c, const Picked& picked, int64_t n) {
+  for (int64_t i = 0; i < picked.absent_count; ++i)
+    apply_run(op, c.other + picked.absent[i] * c.step, work.run.other, work.fill, 0, n);
+}
+
+// ---- slices whose updates are counted ----
+
+// What ends a mean: n items, each divided by its number of terms; where that is 0 it stays.
+using Divide = void (*)(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
+                        int64_t terms_step);
+Divide select_divide(Dtype dtype);
+
+// The updates of each cell, so far.
+struct Counts {
+  std::uint64_t* at;
+  int64_t origin;  // the first cell
+  int64_t cells;
+
+  Counts(const Work& work, const Part& part, char* buffer)
+      : at(reinterpret_cast<std::uint64_t*>(buffer)), origin(0), cells(1) {
+    const Plan& plan = *work.plan;
+    for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
+    if (!work.owners || plan.axis_count != 1) return;
+    origin = part.owned.begin;
+    cells = part.owned.end - part.owned.begin;
+  }
+  std::uint64_t& of(int64_t cell) const { return at[cell - origin]; }
+};
+
+// The picks of a chunk that are the first of their cell.
+struct Firsts {
+  int64_t cells[chunk];
+  std::int32_t listed[chunk];
+};
+
+// Counts the picks of a chunk, and parts those that are the first of their cell from the others.
+// The firsts can then go first: no other update of their cell comes before them.
+int64_t part_firsts(const Counts& counts, const int64_t* numbers, Picked& picked, Chunk& c,
+                    Firsts& firsts) {
+  int64_t first = 0, later = 0;
+  for (int64_t i = 0; i < c.count; ++i) {
+    const int64_t cell = picked.cells[i];
+    const std::int32_t pick = c.listed ? picked.listed[i] : static_cast<std::int32_t>(i);
+    const bool is_first = counts.of(numbers[i])++ == 0;
+    firsts.cells[first] = picked.cells[later] = cell;
+    firsts.listed[first] = picked.listed[later] = pick;
+    first += is_first;
+    later += !is_first;
+  }
+  c.listed = picked.listed;
+  c.count = later;
+  return first;
+}
+
+// Keeps each cell of a chunk that has a count, once, with its number of terms; its count is zero
+// again.
+int64_t take_counts(const Counts& counts, const int64_t* numbers, int64_t base, Picked& picked,
+                    int64_t n, int64_t* terms) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto count = static_cast<int64_t>(counts.of(numbers[i]));
+    counts.of(numbers[i]) = 0;
+    picked.cells[kept] = picked.cells[i];
+    terms[kept] = count + base;
+    kept += count != 0;
+  }
+  return kept;
+}
+
+void clear(const Counts& counts) {
+  for (int64_t i = 0; i < counts.cells; ++i) counts.at[i] = 0;
+}
+
+// After the picks of a batch: means are divided, and all counts are zero again.
+bool settle(const Work& work, const Part& part, const Walk& batch, const Counts& counts,
+            Picked& picked) {
+  const bool mean = work.reduction == Reduction::mean;
+  if (!mean && counts.cells <= part.picks.end - part.picks.begin) {
+    clear(counts);
+    return true;
+  }
+  const Divide divide = mean ? select_divide(work.dtype) : nullptr;
+  const int64_t base = work.include_self ? 1 : 0, n = part.run.end - part.run.begin;
+  const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
+  int64_t terms[chunk];
+  return for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
+    c.count = take_counts(counts, numbers, base, picked, c.count, terms);
+    if (!mean) return;
+    for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
+      for (int64_t i = 0; i < lane.count; ++i)
+        divide(work, lane.addressed_at(i), work.run.addressed, n, terms + i, 0);
+    });
+  });
+}
+
+template <class Op, class Mover>
+bool run_counted(const Op& op, const Mover& mover, const Work& work, const Part& part,
+                 const Walk& batch, char* buffer, Picked& picked) {
+  const Counts counts(work, part, buffer);
+  const int64_t n = part.run.end - part.run.begin;
+  const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
+  Firsts firsts;
+  const bool good = for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
+    int64_t first = 0;
+    if (work.include_self) {
+      for (int64_t i = 0; i < c.count; ++i) ++counts.of(numbers[i]);
+    } else {
+      first = part_firsts(counts, numbers, picked, c, firsts);
+    }
+    for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
+      Chunk begun = lane;
+      begun.cells = firsts.cells;
+      begun.listed = firsts.listed;
+      begun.count = first;
+      apply_chunk<true>(mover, begun, work.run, n, work.prefetch);
+      apply_chunk<true>(op, lane, work.run, n, work.prefetch);
+    });
+  });
+  return good && settle(work, part, batch, counts, picked);
+}
+
+template <class Op>
+struct MoverOf {
+  using type = Move<Op::width()>;
+};
+template <>
+struct MoverOf<MoveBytes> {
+  using type = MoveBytes;
+};
+
+template <class Op, bool scatter>
+bool run_slices(const Work& work, const Part& part, char* buffer) {
+  const Op op(work);
+  const typename MoverOf<Op>::type mover(work);
+  const Plan& plan = *work.plan;
+  const int64_t n = part.run.end - part.run.begin;
+  Picked picked;
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     if (scatter && work.copies) {
       std::memcpy(plan.addressed + batch.addressed, work.source + batch.addressed,
                   static_cast<std::size_t>(plan.axes[0].length * op.width()));
     }
-    Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
-    int64_t at = part.picks.begin % pick.extent;
-    for (int64_t done = part.picks.begin; done < part.picks.end;) {
-      int64_t count = pick.extent - at;
-      if (count > chunk) count = chunk;
-      if (count > part.picks.end - done) count = part.picks.end - done;
-      const char* indices = plan.indices + batch.index + outer.index + at * pick.index;
-      if (!resolve_tuples(plan, resolve_values, indices, pick.index, count, cells)) return false;
-      c.count = work.owners ? keep_owned(part.owned, cells, listed, count) : count;
-      Walk free(work.free, work.free_count, part.free.begin);
-      for (int64_t f = part.free.begin; f < part.free.end; ++f, free.next()) {
-        c.addressed =
-            plan.addressed + batch.addressed + free.addressed + part.run.begin * work.run.addressed;
-        c.other = plan.other + batch.other + free.other + outer.other + at * pick.other +
-                  part.run.begin * work.run.other;
-        if (n == 1) {
-          apply_items<scatter>(op, c, work.prefetch);
-        } else {
-          apply_rows<scatter>(op, c, work.run, n, work.prefetch);
-        }
-      }
-      done += count;
-      at += count;
-      if (at == pick.extent) {
-        at = 0;
-        outer.next();
+    if constexpr (!Op::moves) {
+      if (work.counted) {
+        if (!run_counted(op, mover, work, part, batch, buffer, picked)) return false;
+        continue;
       }
     }
+    const auto apply_lanes = [&](Chunk& c, int64_t other) {
+      for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
+        apply_chunk<scatter>(op, lane, work.run, n, work.prefetch);
+        if constexpr (!scatter) fill_absent(op, work, lane, picked, n);
+      });
+    };
+    if (!for_each_chunk<scatter>(work, part, batch, picked, apply_lanes)) return false;
   }
   return true;
 }
@@ -318,6 +603,8 @@ struct Block {
   char* other;
   int64_t other_step;
   int64_t width;
+  char* absent;           // stands in for an item without a cell
+  std::uint32_t* counts;  // where updates are counted: of item (cell, j) at cell * width + j
 };
 
 bool all_equal(const int64_t* cells, int64_t n) {
@@ -350,6 +637,40 @@ void apply_columns(const Op& op, const Block& block, char* other, const int64_t*
   }
 }
 
+// A row of which some items have no cell.
+template <bool scatter, class Op>
+void apply_present(const Op& op, const Block& block, char* other, const int64_t* cells) {
+  for (int64_t j = 0; j < block.width; ++j) {
+    char* cell = block.base + cells[j] * block.unit + j * block.step;
+    apply<scatter>(op, cells[j] < 0 ? block.absent : cell, other + j * block.other_step);
+  }
+}
+
+// A row of updates that are counted.
+template <class Op>
+void apply_counted(const Op& op, const Block& block, const char* other, const int64_t* cells,
+                   bool include_self) {
+  for (int64_t j = 0; j < block.width; ++j) {
+    if (cells[j] < 0) continue;
+    std::uint32_t& count = block.counts[cells[j] * block.width + j];
+    op.start_or(block.base + cells[j] * block.unit + j * block.step, other + j * block.other_step,
+                (count == 0) & !include_self);
+    ++count;
+  }
+}
+
+// The end of a mean, for all items of a block.
+void divide_block(const Work& work, const Block& block) {
+  const Divide divide = select_divide(work.dtype);
+  const int64_t base = work.include_self ? 1 : 0;
+  int64_t terms[chunk];
+  for (int64_t r = 0; r < work.plan->axes[0].length; ++r) {
+    const std::uint32_t* counts = block.counts + r * block.width;
+    for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] == 0 ? 0 : counts[j] + base;
+    divide(work, block.base + r * block.unit, block.step, block.width, terms, 1);
+  }
+}
+
 template <bool write>
 void fetch_columns(const Block& block, const int64_t* cells) {
   for (int64_t j = 0; j < block.width; ++j) {
@@ -378,16 +699,16 @@ template <bool scatter, class Op>
 bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices,
                  Range picks) {
   const Loop& pick = work.plan->picks[0];
-  const Resolve resolve_values = select_resolve(work.plan->index_dtype);
+  const Resolve resolve_values = select_resolve(work.plan->index_dtype, work.mode);
   const int64_t width = block.width, rows_at_once = chunk / width;
   const int64_t fetched = work.prefetch && !work.packed ? 1 + items_ahead / width : rows_at_once;
   const bool strewn = pick.other != width * op.width();
   int64_t cells[chunk];
   for (int64_t p = picks.begin; p < picks.end; p += rows_at_once) {
     const int64_t rows = picks.end - p < rows_at_once ? picks.end - p : rows_at_once;
-    if (!resolve_rows(work, resolve_values, indices + p * pick.index, width, rows, cells)) {
-      return false;
-    }
+    const bool good =
+        resolve_rows(work, resolve_values, indices + p * pick.index, width, rows, cells);
+    if (!good && work.mode == Mode::raise) return false;
     char* other = block.other + p * pick.other;
     for (int64_t r = 0; r < fetched && fetched < rows; ++r) {
       fetch_columns<scatter>(block, cells + r * width);
@@ -396,20 +717,21 @@ bool apply_block(const Op& op, const Work& work, const Block& block, const char*
       char* row = other + r * pick.other;
       if (strewn) fetch<!scatter>(row + rows_ahead * pick.other, width * op.width());
       if (r + fetched < rows) fetch_columns<scatter>(block, cells + (r + fetched) * width);
-      apply_columns<scatter>(op, block, row, cells + r * width);
+      if constexpr (!Op::moves) {
+        if (work.counted) {
+          apply_counted(op, block, row, cells + r * width, work.include_self);
+          continue;
+        }
+      }
+      if (good) {
+        apply_columns<scatter>(op, block, row, cells + r * width);
+      } else {
+        apply_present<scatter>(op, block, row, cells + r * width);
+      }
     }
   }
   return true;
 }
-
-template <class Op>
-struct MoverOf {
-  using type = Move<Op::width()>;
-};
-template <>
-struct MoverOf<MoveBytes> {
-  using type = MoveBytes;
-};
 
 template <class Op, bool scatter>
 bool run_columns(const Work& work, const Part& part, char* buffer) {
@@ -421,27 +743,41 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     char* addressed = plan.addressed + batch.addressed + first * work.run.addressed;
-    Block block{addressed,          axis.stride,
-                work.run.addressed, plan.other + batch.other + first * work.run.other,
-                work.run.other,     width};
+    Block block{addressed,
+                axis.stride,
+                work.run.addressed,
+                plan.other + batch.other + first * work.run.other,
+                work.run.other,
+                width,
+                nullptr,
+                nullptr};
+    block.absent = scatter ? buffer : const_cast<char*>(work.fill);  // read alone
+    char* packed = buffer + work.spare;
     if (work.packed) {
-      block.base = buffer;
+      block.base = packed;
       block.step = op.width();
       block.unit = width * op.width();
       const char* source = work.source + (addressed - plan.addressed);
       for (int64_t r = 0; r < axis.length; ++r) {
         const char* row = source + r * axis.stride;
         fetch<false>(row + rows_ahead * axis.stride, width * op.width());
-        apply_run(mover, buffer + r * block.unit, block.step, row, work.run.addressed, width);
+        apply_run(mover, packed + r * block.unit, block.step, row, work.run.addressed, width);
       }
+    }
+    if (work.counted) {
+      const int64_t items = axis.length * width;
+      block.counts = reinterpret_cast<std::uint32_t*>(
+          packed + (work.packed ? whole_lines(items * op.width()) : 0));
+      std::memset(block.counts, 0, static_cast<std::size_t>(items) * sizeof *block.counts);
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
     if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;
+    if (work.counted && work.reduction == Reduction::mean) divide_block(work, block);
     if (scatter && work.packed) {
       for (int64_t r = 0; r < axis.length; ++r) {
         char* row = addressed + r * axis.stride;
         fetch<true>(row + rows_ahead * axis.stride, width * op.width());
-        apply_run(mover, row, work.run.addressed, buffer + r * block.unit, block.step, width);
+        apply_run(mover, row, work.run.addressed, packed + r * block.unit, block.step, width);
       }
     }
   }
@@ -480,6 +816,7 @@ template <class T, class Add, class Mul, class Min, class Max>
 Kernels::Run select_reduction(const Work& work) {
   switch (work.reduction) {
     case Reduction::add:
+    case Reduction::mean:
       return kernel<Combine<T, Add>>(work);
     case Reduction::mul:
       return kernel<Combine<T, Mul>>(work);
@@ -495,6 +832,7 @@ template <class T, class U>
 Kernels::Run select_integer(const Work& work) {
   switch (work.reduction) {
     case Reduction::add:
+    case Reduction::mean:
       return kernel<Combine<U, AddInteger<U>>>(work);
     case Reduction::mul:
       return kernel<Combine<U, MulInteger<U>>>(work);
@@ -518,8 +856,8 @@ Kernels::Run select_half(const Work& work) {
 
 template <class T>
 Kernels::Run select_complex(const Work& work) {
-  if (work.reduction == Reduction::add) return kernel<Combine<Complex<T>, AddComplex<T>>>(work);
-  return kernel<Combine<Complex<T>, MulComplex<T>>>(work);
+  if (work.reduction == Reduction::mul) return kernel<Combine<Complex<T>, MulComplex<T>>>(work);
+  return kernel<Combine<Complex<T>, AddComplex<T>>>(work);
 }
 
 Kernels::Run select(const Work& work) {
@@ -560,6 +898,57 @@ Kernels::Run select(const Work& work) {
       return select_complex<double>(work);
     case Dtype::clongdouble:
       return select_complex<long double>(work);
+    default:
+      return nullptr;
+  }
+}
+
+template <class T, class Quotient>
+void divide(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
+            int64_t terms_step) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (terms[i * terms_step] == 0) continue;
+    T sum = load<T>(at + i * step);
+    sum = Quotient{}(sum, terms[i * terms_step]);
+    std::memcpy(at + i * step, &sum, sizeof sum);
+  }
+}
+
+void divide_small(const Work& work, char* at, int64_t step, int64_t n, const int64_t* terms,
+                  int64_t terms_step) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t by = terms[i * terms_step];
+    if (by == 0) continue;
+    const auto sum = load<std::uint8_t>(at + i * step);
+    at[i * step] = static_cast<char>(by < 256 ? work.quotients[by << 8 | sum]
+                                              : small_quotient(work.dtype, sum, by));
+  }
+}
+
+Divide select_divide(Dtype dtype) {
+  if (is_small(dtype)) return divide_small;
+  if (is_index(dtype)) {
+    return visit_index(dtype, [](auto zero) -> Divide {
+      return divide<decltype(zero), QuotientInteger<decltype(zero)>>;
+    });
+  }
+  switch (dtype) {
+    case Dtype::float16:
+      return divide<Float16, QuotientHalf<Float16>>;
+    case Dtype::bfloat16:
+      return divide<BFloat16, QuotientHalf<BFloat16>>;
+    case Dtype::float32:
+      return divide<float, QuotientFloat<float>>;
+    case Dtype::float64:
+      return divide<double, QuotientFloat<double>>;
+    case Dtype::longdouble:
+      return divide<long double, QuotientFloat<long double>>;
+    case Dtype::complex64:
+      return divide<Complex<float>, QuotientComplex<float>>;
+    case Dtype::complex128:
+      return divide<Complex<double>, QuotientComplex<double>>;
+    case Dtype::clongdouble:
+      return divide<Complex<long double>, QuotientComplex<long double>>;
     default:
       return nullptr;
   }

@@ -56,6 +56,12 @@ Buffer allocate_buffer(std::int64_t bytes) {
   return buffer;
 }
 
+Buffer allocate_zeros(std::int64_t bytes) {
+  Buffer buffer(static_cast<char*>(std::calloc(static_cast<std::size_t>(bytes), 1)));
+  if (buffer == nullptr) throw std::bad_alloc();
+  return buffer;
+}
+
 const char* instruction_set() { return kernels().name; }
 
 }  // namespace sowreap

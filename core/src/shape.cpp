@@ -229,6 +229,7 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
 bool is_reducible(Dtype dtype, Reduction reduction) {
   if (reduction == Reduction::none) return true;
   if (dtype == Dtype::opaque) return false;
+  if (reduction == Reduction::mean) return dtype != Dtype::boolean;
   return !is_complex(dtype) || reduction == Reduction::add || reduction == Reduction::mul;
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace sowreap {
 namespace {
@@ -158,6 +159,17 @@ struct SmallInteger {
   }
 };
 
+// As of a float, for all that are no integers: by way of float, as ml_dtypes computes.
+template <class Format>
+std::uint8_t quotient(const Format& format, std::uint8_t item, std::int64_t terms) {
+  const double sum = format.decode(item);
+  if constexpr (std::is_same_v<Format, SmallInteger>) {
+    return format.encode(std::floor(sum / static_cast<double>(terms)));
+  } else {
+    return format.encode(static_cast<float>(sum) / static_cast<float>(terms));
+  }
+}
+
 template <class Format>
 void fill(const Format& format, Reduction reduction, std::uint8_t* table) {
   double values[256];
@@ -185,29 +197,41 @@ void fill(const Format& format, Reduction reduction, std::uint8_t* table) {
   }
 }
 
-void fill(Dtype dtype, Reduction reduction, std::uint8_t* table) {
+// Calls `use` with the format of a dtype.
+template <class Use>
+auto visit_format(Dtype dtype, Use&& use) {
   switch (dtype) {
     case Dtype::float8_e8m0fnu:
-      return fill(Exponent{}, reduction, table);
+      return use(Exponent{});
     case Dtype::int2:
-      return fill(SmallInteger{2, true}, reduction, table);
+      return use(SmallInteger{2, true});
     case Dtype::uint2:
-      return fill(SmallInteger{2, false}, reduction, table);
+      return use(SmallInteger{2, false});
     case Dtype::int4:
-      return fill(SmallInteger{4, true}, reduction, table);
+      return use(SmallInteger{4, true});
     case Dtype::uint4:
-      return fill(SmallInteger{4, false}, reduction, table);
+      return use(SmallInteger{4, false});
     default:
-      return fill(SmallFloat(format_of(dtype)), reduction, table);
+      return use(SmallFloat(format_of(dtype)));
   }
 }
 
-constexpr int reduction_count = 4;
-std::atomic<const std::uint8_t*> tables[small_count][reduction_count];
+void fill_quotients(Dtype dtype, std::uint8_t* table) {
+  visit_format(dtype, [table](const auto& format) {
+    for (int terms = 1; terms < 256; ++terms) {
+      for (int item = 0; item < 256; ++item) {
+        table[terms << 8 | item] = quotient(format, static_cast<std::uint8_t>(item), terms);
+      }
+    }
+  });
+}
 
-}  // namespace
+// One for each reduction but none, the one of mean being that of its quotients.
+constexpr int table_count = 5;
+std::atomic<const std::uint8_t*> tables[small_count][table_count];
 
-const std::uint8_t* small_table(Dtype dtype, Reduction reduction) {
+template <class Fill>
+const std::uint8_t* find_table(Dtype dtype, Reduction reduction, const Fill& fill_table) {
   std::atomic<const std::uint8_t*>& slot =
       tables[static_cast<int>(dtype) - static_cast<int>(first_small)]
             [static_cast<int>(reduction) - 1];
@@ -215,11 +239,29 @@ const std::uint8_t* small_table(Dtype dtype, Reduction reduction) {
   // Two threads may build it at once; one table stays. A lock could be held by another thread
   // during a fork.
   auto* table = new std::uint8_t[256 * 256];
-  fill(dtype, reduction, table);
+  fill_table(table);
   const std::uint8_t* ready = nullptr;
   if (slot.compare_exchange_strong(ready, table, std::memory_order_acq_rel)) return table;
   delete[] table;
   return ready;
+}
+
+}  // namespace
+
+const std::uint8_t* small_table(Dtype dtype, Reduction reduction) {
+  if (reduction == Reduction::mean) reduction = Reduction::add;
+  return find_table(dtype, reduction, [&](std::uint8_t* table) {
+    visit_format(dtype, [&](const auto& format) { fill(format, reduction, table); });
+  });
+}
+
+const std::uint8_t* small_quotients(Dtype dtype) {
+  return find_table(dtype, Reduction::mean,
+                    [&](std::uint8_t* table) { fill_quotients(dtype, table); });
+}
+
+std::uint8_t small_quotient(Dtype dtype, std::uint8_t item, std::int64_t terms) {
+  return visit_format(dtype, [&](const auto& format) { return quotient(format, item, terms); });
 }
 
 }  // namespace sowreap

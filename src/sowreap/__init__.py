@@ -25,6 +25,7 @@ from sowreap._helpers import (
     segment_sum,
     take_along_axis,
 )
+from sowreap._memory import get_pool_limit, set_pool_limit
 from sowreap._ops import (
     gather,
     gather_elements,
@@ -50,6 +51,7 @@ __all__ = [
     "gather_elements",
     "gather_nd",
     "get_num_threads",
+    "get_pool_limit",
     "index_add",
     "put_along_axis",
     "scatter",
@@ -63,6 +65,7 @@ __all__ = [
     "segment_prod",
     "segment_sum",
     "set_num_threads",
+    "set_pool_limit",
     "take_along_axis",
     "tensor_scatter",
 ]

@@ -75,6 +75,105 @@ def _base_of(operator: str, name: str, value: NDArray[Any]) -> NDArray[Any]:
     return value.view(np.ndarray)
 
 
+def as_fill(operator: str, value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`value` as an array of rank 0 in `dtype`. The int 0 is the zero of any dtype that has one."""
+    if dtype.kind == "O":
+        item = np.empty((), dtype)
+        item[()] = value
+        return item
+    is_default = type(value) is int and value == 0
+    if is_default and (_number_kind(dtype) is None or dtype.kind == "b"):
+        return np.zeros((), dtype)
+    try:
+        array = np.asarray(value, dtype) if isinstance(value, tuple) else np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _fill_error(operator, value, dtype, f"cannot be read: {error}", DtypeError) from error
+    if array.ndim:
+        raise _fill_error(operator, value, dtype, f"has shape {array.shape}", ArgumentError)
+    if not _is_same_kind(value, array, dtype):
+        problem = f"= {_shown(value)} is of another kind"
+        raise _fill_error(operator, value, dtype, problem, DtypeError)
+    try:
+        with np.errstate(all="ignore"):
+            item = array.astype(dtype)
+            held = _holds(item, array)
+    except OverflowError:
+        held = False
+    if not held:
+        problem = f"= {_shown(value)} does not fit"
+        raise _fill_error(operator, value, dtype, problem, ArgumentError)
+    return item
+
+
+def _fill_error(
+    operator: str,
+    value: Any,
+    dtype: np.dtype[Any],
+    problem: str,
+    kind: type[ArgumentError | DtypeError],
+) -> Exception:
+    return kind(
+        f"{operator}: fill_value {problem}; data has dtype {dtype}. Pass a scalar of that dtype.",
+        operator=operator,
+        argument="fill_value",
+        value=value,
+    )
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:
+        return "(thousands of digits)"
+
+
+_NUMBER_KINDS = "bifc"  # each can be cast to the later ones
+
+
+def _number_kind(dtype: np.dtype[Any]) -> str | None:
+    if dtype.kind in "biufc":
+        return "i" if dtype.kind == "u" else dtype.kind
+    if dtype.kind == "V" and not issubclass(dtype.type, np.void):  # of ml_dtypes
+        return "i" if "int" in dtype.name else "f"
+    return None
+
+
+def _is_same_kind(value: Any, array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """NumPy's casting rule of that name, but that integers of any sign may turn out to fit."""
+    wanted = _number_kind(dtype)
+    if wanted is not None:
+        is_long = isinstance(value, int) and array.dtype.kind == "O"  # beyond 64 bits
+        kind = "i" if is_long else _number_kind(array.dtype)
+        return kind is not None and _NUMBER_KINDS.index(kind) <= _NUMBER_KINDS.index(wanted)
+    if dtype.kind == "T":
+        return isinstance(value, str) or value is getattr(dtype, "na_object", str)
+    if dtype.kind in "USMm":
+        return array.dtype.kind == dtype.kind and np.can_cast(array.dtype, dtype, "same_kind")
+    return np.can_cast(array.dtype, dtype, "equiv")
+
+
+def _holds(item: NDArray[Any], array: NDArray[Any]) -> bool:
+    """Whether `item` is `array` but for rounding."""
+    kind = _number_kind(item.dtype)
+    if kind == "i":
+        return int(item) == int(array)
+    if item.dtype.kind in "US":
+        return bool(item == array)
+    if kind is None or kind == "b":
+        return True
+    wide, given = item.astype(np.clongdouble), array.astype(np.clongdouble)
+    if item.dtype.kind == "V":
+        # Some types have no infinity and stop at their largest number.
+        largest = np.array(np.finfo(np.float64).max).astype(item.dtype).astype(np.longdouble)
+        if np.isfinite(given) and np.isfinite(largest) and abs(given) > largest:
+            return False
+    return all(
+        test(a) == test(b)
+        for test in (np.isnan, np.isinf)
+        for a, b in ((wide.real, given.real), (wide.imag, given.imag))
+    )
+
+
 def as_out(operator: str, value: Any) -> Any:
     """`out` as an ndarray of the same memory, or as a tensor as `as_array` does."""
     if isinstance(value, np.ndarray):
@@ -330,7 +429,7 @@ def check_result(
     def problem(text: str, kind: type[ShapeError | ArgumentError | DtypeError]) -> Exception:
         return kind(f"{operator}: out {text}", operator=operator, argument="out")
 
-    target = as_out(operator, out)
+    target: NDArray[Any] = as_out(operator, out)
     if target.shape != result.shape:
         raise problem(f"has shape {target.shape} but the result {result.shape}.", ShapeError)
     if target.dtype != result.dtype:

@@ -35,10 +35,19 @@ def scatter_nd(data: object | None, indices: object | None, updates: object | No
 
 def tensor_scatter(past_cache: object | None, update: object | None, write_indices: object | None, axis: object | None, mode: object | None, out: object | None) -> numpy.typing.NDArray[Any]: ...
 
-def explain_plan(operator: str, data: object, indices: object, other: object, axis: int = 0, in_place: bool = False) -> str:
+def explain_plan(operator: str, data: object, indices: object, other: object, axis: int = 0, in_place: bool = False, reduction: object = 'none', include_self: object = True, mode: object = 'raise') -> str:
     """
     How a call would run, as text. `other` is the output of a gather, the updates of a scatter; shapes must agree and no item is read.
     """
+
+def pool_limit() -> int:
+    """Unused bytes of results that are kept at most."""
+
+def set_pool_limit(limit: int) -> None:
+    """Keep at most `limit` unused bytes of results."""
+
+def pool_held() -> int:
+    """Unused bytes of results that are kept now."""
 
 def isa() -> str:
     """The instruction set in use: 'baseline', 'avx2' or 'avx512'."""

@@ -28,6 +28,13 @@ class Names(NamedTuple):
     updates: str
 
 
+class Joining(NamedTuple):
+    """How updates join what is there."""
+
+    reduction: str
+    include_self: bool
+
+
 def _distinct(array: Array) -> Array:
     """Return `array` without the repetitions of strides of 0."""
     first = (slice(0, 1) if step == 0 else slice(None) for step in array.strides)
@@ -62,30 +69,40 @@ def _deliver(
 
 
 def _gathered(
-    operator: str, data: Array, indices: Array, positions: NDArray[np.int64], out: Any
+    operator: str, data: Array, indices: Array, positions: NDArray[np.int64], fill: Any, out: Any
 ) -> Any:
     result = np.empty(positions.shape, dtype=data.dtype)
-    if positions.size:
-        result[...] = _take(data, positions)
+    present = positions >= 0
+    if present.all():
+        if positions.size:
+            result[...] = _take(data, positions)
+    else:
+        result[present] = _take(data, positions[present])
+        result[~present] = fill
     return _deliver(operator, result, out, (data, indices), None)
 
 
-def gather(data: Array, indices: Array, axis: int, out: Any) -> Any:
+def _absent(mode: str) -> int:
+    """The position of an item that is absent: -1, which the default 0 stands for elsewhere."""
+    return -1 if mode == "fill" else 0
+
+
+def gather(data: Array, indices: Array, axis: int, mode: str, fill: Any, out: Any) -> Any:
     """``sowreap.gather``."""
-    positions = _core.gather(_sources(data), indices, axis, "raise", 0, None)
-    return _gathered("gather", data, indices, positions, out)
+    positions = _core.gather(_sources(data), indices, axis, mode, _absent(mode), None)
+    return _gathered("gather", data, indices, positions, fill, out)
 
 
-def gather_elements(data: Array, indices: Array, axis: int, out: Any) -> Any:
+def gather_elements(data: Array, indices: Array, axis: int, mode: str, fill: Any, out: Any) -> Any:
     """``sowreap.gather_elements``."""
-    positions = _core.gather_elements(_sources(data), indices, axis, "raise", 0, None)
-    return _gathered("gather_elements", data, indices, positions, out)
+    positions = _core.gather_elements(_sources(data), indices, axis, mode, _absent(mode), None)
+    return _gathered("gather_elements", data, indices, positions, fill, out)
 
 
-def gather_nd(data: Array, indices: Array, batch_dims: int, out: Any) -> Any:
+def gather_nd(data: Array, indices: Array, batch_dims: int, mode: str, fill: Any, out: Any) -> Any:
     """``sowreap.gather_nd``."""
-    positions = _core.gather_nd(_sources(data), indices, batch_dims, "raise", 0, None)
-    return _gathered("gather_nd", data, indices, positions, out)
+    positions = _core.gather_nd(_sources(data), indices, batch_dims, mode, _absent(mode), None)
+    return _gathered("gather_nd", data, indices, positions, fill, out)
 
 
 def scatter_elements(
@@ -95,33 +112,47 @@ def scatter_elements(
     updates: Array,
     axis: int,
     reduction: str,
+    include_self: bool,
+    mode: str,
     out: Any,
 ) -> Any:
     """``sowreap.scatter`` and ``sowreap.scatter_elements``."""
 
     def last(base: Array, order: Array) -> Array:
         if operator == "scatter":
-            return _core.scatter(base, indices, order, axis, "raise", None)
-        return _core.scatter_elements(base, indices, order, axis, "none", True, "raise", None)
+            return _core.scatter(base, indices, order, axis, mode, None)
+        return _core.scatter_elements(base, indices, order, axis, "none", True, mode, None)
 
     def targets() -> Array:
-        return _core.gather_elements(_positions(data), indices, axis, "raise", 0, None)
+        read = "fill" if mode == "drop" else mode
+        return _core.gather_elements(_positions(data), indices, axis, read, _absent(read), None)
 
     names = Names(operator, "data", "updates")
-    return _scattered(names, data, indices, updates, reduction, out, last, targets)
+    joining = Joining(reduction, include_self)
+    return _scattered(names, data, indices, updates, joining, out, last, targets)
 
 
-def scatter_nd(data: Array, indices: Array, updates: Array, reduction: str, out: Any) -> Any:
+def scatter_nd(
+    data: Array,
+    indices: Array,
+    updates: Array,
+    reduction: str,
+    include_self: bool,
+    mode: str,
+    out: Any,
+) -> Any:
     """``sowreap.scatter_nd``."""
 
     def last(base: Array, order: Array) -> Array:
-        return _core.scatter_nd(base, indices, order, "none", True, "raise", None)
+        return _core.scatter_nd(base, indices, order, "none", True, mode, None)
 
     def targets() -> Array:
-        return _core.gather_nd(_positions(data), indices, 0, "raise", 0, None)
+        read = "fill" if mode == "drop" else mode
+        return _core.gather_nd(_positions(data), indices, 0, read, _absent(read), None)
 
     names = Names("scatter_nd", "data", "updates")
-    return _scattered(names, data, indices, updates, reduction, out, last, targets)
+    joining = Joining(reduction, include_self)
+    return _scattered(names, data, indices, updates, joining, out, last, targets)
 
 
 def tensor_scatter(
@@ -134,7 +165,8 @@ def tensor_scatter(
 
     names = Names("tensor_scatter", "past_cache", "update")
     starts = update if write_indices is None else write_indices
-    return _scattered(names, past_cache, starts, update, "none", out, last, lambda: update)
+    joining = Joining("none", include_self=True)
+    return _scattered(names, past_cache, starts, update, joining, out, last, lambda: update)
 
 
 def _scattered(
@@ -142,17 +174,17 @@ def _scattered(
     data: Array,
     indices: Array,
     updates: Array,
-    reduction: str,
+    joining: Joining,
     out: Any,
     last: Callable[[Array, Array], Array],
     targets: Callable[[], Array],
 ) -> Any:
     dtype = _common_dtype(names, data, updates)
-    _check_reduction(names, data, reduction)
+    _check_reduction(names, data, joining.reduction)
     # Runs all checks, and finds which update each item of the result is left with.
     order = last(np.full(data.shape, -1, dtype=np.int64), _sources(updates))
-    if reduction == "add":
-        result = _concatenated(names, data, updates, targets(), dtype)
+    if joining.reduction == "add":
+        result = _concatenated(names, data, updates, targets(), dtype, joining.include_self)
     else:
         result = data.astype(dtype)
         hit = order >= 0
@@ -195,13 +227,21 @@ def _wider(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _concatenated(
-    names: Names, data: Array, updates: Array, targets: Array, dtype: np.dtype[Any]
+    names: Names,
+    data: Array,
+    updates: Array,
+    targets: Array,
+    dtype: np.dtype[Any],
+    include_self: bool,
 ) -> Array:
-    """Each update appended to its item, in the order of the loop."""
+    """Each update appended to its item, in the order of the loop; targets of -1 are absent."""
     items = data.astype(object).reshape(-1)
+    begun = np.full(items.shape, include_self)
     added = updates.astype(object).reshape(-1)
     for number, (target, update) in enumerate(zip(targets.reshape(-1), added, strict=True)):
-        item = items[target]
+        if target < 0:
+            continue
+        item = items[target] if begun[target] else update
         if not any(isinstance(item, text) and isinstance(update, text) for text in (str, bytes)):
             position = tuple(int(i) for i in np.unravel_index(number, updates.shape))
             raise DtypeError(
@@ -212,7 +252,8 @@ def _concatenated(
                 position=position,
                 value=update,
             )
-        items[target] = item + update
+        items[target] = item + update if begun[target] else update
+        begun[target] = True
     if dtype.kind not in "US":
         return items.astype(dtype).reshape(data.shape)
     # Fixed-width strings: as wide as the longest, never narrower than data.

@@ -33,10 +33,12 @@ def gather(
         Which slices, in which order; a scalar drops the axis. Negative values count from the end.
     axis : int, default 0
         In [-r, r - 1] for `data` of rank r.
-    mode : {"raise"}, default "raise"
-        What an index out of range does. Other modes are not supported by this version.
-    fill_value : 0
-        Reserved for a mode that is not supported by this version.
+    mode : {"raise", "wrap", "clip", "fill"}, default "raise"
+        What an index out of range does: it is an error, counts modulo N, goes to the nearest end
+        (any negative value to 0), or names nothing, so that `fill_value` is read.
+    fill_value : scalar, default 0
+        For mode "fill", of the dtype of `data` or a kind that casts to it. 0 is the zero of any
+        dtype, the empty string of strings.
     out : numpy.ndarray, optional
         Receives the result: its shape and dtype, writable, sharing no memory with the inputs.
 
@@ -48,13 +50,15 @@ def gather(
     Raises
     ------
     OutOfRangeError (an IndexError)
-        At the first index out of range, in row-major order. `out` is as it was.
+        At the first index out of range in mode "raise", in row-major order; in "wrap" and "clip"
+        at an index into an axis of length 0. `out` is as it was.
     ShapeError, ArgumentError (ValueErrors), DtypeError (a TypeError)
-        Naming the argument at fault.
+        Naming the argument at fault; a `fill_value` that the dtype cannot hold is one.
 
     Notes
     -----
-    Source: ONNX Gather, opset 13. Equal to ``numpy.take(data, indices, axis)`` for good indices.
+    Source: ONNX Gather, opset 13. Equal to ``numpy.take(data, indices, axis)`` for good indices,
+    and with its `mode` in "wrap" and "clip".
 
     Examples
     --------
@@ -64,6 +68,8 @@ def gather(
     array([[5, 6],
            [1, 2],
            [3, 4]])
+    >>> sr.gather(np.array([1, 2, 3]), [0, 3, -4], mode="fill", fill_value=-1)
+    array([ 1, -1, -1])
     """
     return _core.gather(data, indices, axis, mode, fill_value, out)
 
@@ -92,10 +98,12 @@ def gather_elements(
         Of the rank of `data`. A' and B' may be smaller than A and B; M is free.
     axis : int, default 0
         In [-r, r - 1] for `data` of rank r.
-    mode : {"raise"}, default "raise"
-        What an index out of range does. Other modes are not supported by this version.
-    fill_value : 0
-        Reserved for a mode that is not supported by this version.
+    mode : {"raise", "wrap", "clip", "fill"}, default "raise"
+        What an index out of range does: it is an error, counts modulo N, goes to the nearest end
+        (any negative value to 0), or names nothing, so that `fill_value` is read.
+    fill_value : scalar, default 0
+        For mode "fill", of the dtype of `data` or a kind that casts to it. 0 is the zero of any
+        dtype, the empty string of strings.
     out : numpy.ndarray, optional
         Receives the result: its shape and dtype, writable, sharing no memory with the inputs.
 
@@ -107,9 +115,10 @@ def gather_elements(
     Raises
     ------
     OutOfRangeError (an IndexError)
-        At the first index out of range, in row-major order. `out` is as it was.
+        At the first index out of range in mode "raise", in row-major order; in "wrap" and "clip"
+        at an index into an axis of length 0. `out` is as it was.
     ShapeError, ArgumentError (ValueErrors), DtypeError (a TypeError)
-        Naming the argument at fault.
+        Naming the argument at fault; a `fill_value` that the dtype cannot hold is one.
 
     Notes
     -----
@@ -153,10 +162,13 @@ def gather_nd(
         of ``data[a]``.
     batch_dims : int, default 0
         Leading dimensions that both share, in [0, min(rank of data, rank of indices) - 1].
-    mode : {"raise"}, default "raise"
-        What an index out of range does. Other modes are not supported by this version.
-    fill_value : 0
-        Reserved for a mode that is not supported by this version.
+    mode : {"raise", "wrap", "clip", "fill"}, default "raise"
+        What an index out of range does: it is an error, each component counts
+        modulo its Nj or goes to the nearest end (any negative value to 0), or a tuple with a
+        component out of range names nothing, so that `fill_value` is read.
+    fill_value : scalar, default 0
+        For mode "fill", of the dtype of `data` or a kind that casts to it. 0 is the zero of any
+        dtype, the empty string of strings.
     out : numpy.ndarray, optional
         Receives the result: its shape and dtype, writable, sharing no memory with the inputs.
 
@@ -168,9 +180,10 @@ def gather_nd(
     Raises
     ------
     OutOfRangeError (an IndexError)
-        At the first index out of range, in row-major order. `out` is as it was.
+        At the first index out of range in mode "raise", in row-major order; in "wrap" and "clip"
+        at an index into an axis of length 0. `out` is as it was.
     ShapeError, ArgumentError (ValueErrors), DtypeError (a TypeError)
-        Naming the argument at fault.
+        Naming the argument at fault; a `fill_value` that the dtype cannot hold is one.
 
     Notes
     -----
@@ -219,8 +232,9 @@ def scatter(
         What is written.
     axis : int, default 0
         In [-r, r - 1] for `data` of rank r.
-    mode : {"raise"}, default "raise"
-        What an index out of range does. Other modes are not supported by this version.
+    mode : {"raise", "wrap", "clip", "drop"}, default "raise"
+        What an index out of range does: it is an error, counts modulo N, goes to the nearest end
+        (any negative value to 0), or its update is left out.
     out : numpy.ndarray, optional
         Receives the result. `data` itself is written in place; memory shared otherwise is refused.
 
@@ -232,7 +246,8 @@ def scatter(
     Raises
     ------
     OutOfRangeError (an IndexError)
-        At the first index out of range, in row-major order. `out` is as it was.
+        At the first index out of range in mode "raise", in row-major order; in "wrap" and "clip"
+        at an index into an axis of length 0. `out` is as it was.
     ShapeError, ArgumentError (ValueErrors), DtypeError (a TypeError)
         Naming the argument at fault.
 
@@ -281,12 +296,14 @@ def scatter_elements(
         What is written or combined.
     axis : int, default 0
         In [-r, r - 1] for `data` of rank r.
-    reduction : {"none", "add", "mul", "min", "max"}, default "none"
-        The function f.
-    include_self : True
-        `data` takes part in the reduction; False is not supported by this version.
-    mode : {"raise"}, default "raise"
-        What an index out of range does. Other modes are not supported by this version.
+    reduction : {"none", "add", "mul", "min", "max", "mean"}, default "none"
+        The function f; "mean" adds, and divides once at the end.
+    include_self : bool, default True
+        Whether the item of `data` takes part. If not, the first update of an item replaces it; one
+        without an update stays. "none" has no use for it.
+    mode : {"raise", "wrap", "clip", "drop"}, default "raise"
+        What an index out of range does: it is an error, counts modulo N, goes to the nearest end
+        (any negative value to 0), or its update is left out.
     out : numpy.ndarray, optional
         Receives the result. `data` itself is written in place; memory shared otherwise is refused.
 
@@ -298,7 +315,8 @@ def scatter_elements(
     Raises
     ------
     OutOfRangeError (an IndexError)
-        At the first index out of range, in row-major order. `out` is as it was.
+        At the first index out of range in mode "raise", in row-major order; in "wrap" and "clip"
+        at an index into an axis of length 0. `out` is as it was.
     ShapeError, ArgumentError (ValueErrors), DtypeError (a TypeError)
         Naming the argument at fault; a reduction that the dtype does not have is a DtypeError.
 
@@ -306,8 +324,10 @@ def scatter_elements(
     -----
     Updates to one place are applied in the order of the loop, to the last bit and at any number of
     threads; with "none" the last one stays. NaN in min and max propagates. Integers wrap; bool adds
-    as "or", multiplies as "and"; half types round after each update; strings concatenate.
-    Source: ONNX ScatterElements, opset 18.
+    as "or", multiplies as "and"; half types round after each update; strings concatenate. A mean of
+    integers is rounded down; bool has none.
+    Source: ONNX ScatterElements, opset 18; "mean" and `include_self` as in
+    ``torch.scatter_reduce``.
 
     Examples
     --------
@@ -318,6 +338,9 @@ def scatter_elements(
     array([[4., 0.],
            [0., 4.],
            [0., 2.]])
+    >>> sr.scatter_elements(np.ones(3), [0, 0, 9], [2.0, 4.0, 8.0], 0, "mean",
+    ...                     include_self=False, mode="drop")
+    array([3., 1., 1.])
     """
     return _core.scatter_elements(data, indices, updates, axis, reduction, include_self, mode, out)
 
@@ -350,12 +373,15 @@ def scatter_nd(
         of `data`.
     updates : array, shape (I..., B...), dtype of `data`
         What is written or combined. Nothing is broadcast.
-    reduction : {"none", "add", "mul", "min", "max"}, default "none"
-        The function f.
-    include_self : True
-        `data` takes part in the reduction; False is not supported by this version.
-    mode : {"raise"}, default "raise"
-        What an index out of range does. Other modes are not supported by this version.
+    reduction : {"none", "add", "mul", "min", "max", "mean"}, default "none"
+        The function f; "mean" adds, and divides once at the end.
+    include_self : bool, default True
+        Whether the item of `data` takes part. If not, the first update of an item replaces it; one
+        without an update stays. "none" has no use for it.
+    mode : {"raise", "wrap", "clip", "drop"}, default "raise"
+        What an index out of range does: it is an error, each component counts
+        modulo its Nj or goes to the nearest end (any negative value to 0), or the update of a
+        tuple with a component out of range is left out.
     out : numpy.ndarray, optional
         Receives the result. `data` itself is written in place; memory shared otherwise is refused.
 
@@ -367,7 +393,8 @@ def scatter_nd(
     Raises
     ------
     OutOfRangeError (an IndexError)
-        At the first index out of range, in row-major order. `out` is as it was.
+        At the first index out of range in mode "raise", in row-major order; in "wrap" and "clip"
+        at an index into an axis of length 0. `out` is as it was.
     ShapeError, ArgumentError (ValueErrors), DtypeError (a TypeError)
         Naming the argument at fault; a reduction that the dtype does not have is a DtypeError.
 
@@ -386,6 +413,8 @@ def scatter_nd(
     >>> sr.scatter_nd(np.zeros((2, 2)), [[0], [0]], [[1.0, 2.0], [3.0, 4.0]], "add")
     array([[4., 6.],
            [0., 0.]])
+    >>> sr.scatter_nd(np.zeros(3), [[-4], [3], [1]], [1.0, 2.0, 3.0], "add", mode="wrap")
+    array([2., 3., 1.])
     """
     return _core.scatter_nd(data, indices, updates, reduction, include_self, mode, out)
 

@@ -20,82 +20,118 @@ from sowreap._errors import ArgumentError, DtypeError, OutOfRangeError, ShapeErr
 
 Array = NDArray[Any]
 
-REDUCTIONS = ("none", "add", "mul", "min", "max")
+REDUCTIONS = ("none", "add", "mul", "min", "max", "mean")
+GATHER_MODES = ("raise", "wrap", "clip", "fill")
+SCATTER_MODES = ("raise", "wrap", "clip", "drop")
 STRING_KINDS = "OUST"  # str or bytes objects, fixed-width text, fixed-width bytes, StringDType
 
 
 # --- the functions ------------------------------------------------------------------------------
 
 
-def gather(data: ArrayLike, indices: ArrayLike, axis: int = 0) -> Array:
+def gather(
+    data: ArrayLike,
+    indices: ArrayLike,
+    axis: int = 0,
+    *,
+    mode: str = "raise",
+    fill_value: Any = 0,
+) -> Array:
     """Read slices of `data` along `axis`.
 
     Definition::
 
-        out[before, i, after] = data[before, indices[i], after]
+        out[before, i, after] = data[before, indices[i], after]     (absent: fill_value)
 
     Source: ONNX Gather, opset 13.
     """
     data, indices = np.asarray(data), np.asarray(indices)
     _check_integers("gather", "indices", indices)
+    _check_mode("gather", mode, GATHER_MODES)
+    fill_value = _fill_item(fill_value, data.dtype)
     axis = _resolve_axis("gather", axis, data)
     head, tail = data.shape[:axis], data.shape[axis + 1 :]
     out = np.empty(head + indices.shape + tail, data.dtype)
     for i in np.ndindex(indices.shape):
-        k = _resolve_index("gather", indices, i, data, axis)
+        k = _resolve_index("gather", indices, i, data, axis, mode)
         for before in np.ndindex(head):
             for after in np.ndindex(tail):
-                out[before + i + after] = data[(*before, k, *after)]
+                out[before + i + after] = fill_value if k is None else data[(*before, k, *after)]
     return out
 
 
-def gather_elements(data: ArrayLike, indices: ArrayLike, axis: int = 0) -> Array:
+def gather_elements(
+    data: ArrayLike,
+    indices: ArrayLike,
+    axis: int = 0,
+    *,
+    mode: str = "raise",
+    fill_value: Any = 0,
+) -> Array:
     """Read one element of `data` for each position of `indices`.
 
     Definition, with `i` over all positions of `indices`::
 
-        out[i] = data[i with i[axis] replaced by indices[i]]
+        out[i] = data[i with i[axis] replaced by indices[i]]        (absent: fill_value)
 
     Source: ONNX GatherElements, opset 13.
     """
     data, indices = np.asarray(data), np.asarray(indices)
     _check_integers("gather_elements", "indices", indices)
+    _check_mode("gather_elements", mode, GATHER_MODES)
+    fill_value = _fill_item(fill_value, data.dtype)
     axis = _resolve_axis("gather_elements", axis, data)
     _check_elements_shape("gather_elements", data, indices, axis)
     out = np.empty(indices.shape, data.dtype)
     for i in np.ndindex(indices.shape):
-        k = _resolve_index("gather_elements", indices, i, data, axis)
-        out[i] = data[(*i[:axis], k, *i[axis + 1 :])]
+        k = _resolve_index("gather_elements", indices, i, data, axis, mode)
+        out[i] = fill_value if k is None else data[(*i[:axis], k, *i[axis + 1 :])]
     return out
 
 
-def gather_nd(data: ArrayLike, indices: ArrayLike, batch_dims: int = 0) -> Array:
+def gather_nd(
+    data: ArrayLike,
+    indices: ArrayLike,
+    batch_dims: int = 0,
+    *,
+    mode: str = "raise",
+    fill_value: Any = 0,
+) -> Array:
     """Read the slice of `data` that each index tuple addresses.
 
     Definition, with `b` the batch part of the position `i` and `...` the rest of `data`::
 
-        out[i, ...] = data[b, *indices[i], ...]
+        out[i, ...] = data[b, *indices[i], ...]     (a component absent: fill_value)
 
     Source: ONNX GatherND, opset 13.
     """
     data, indices = np.asarray(data), np.asarray(indices)
     _check_integers("gather_nd", "indices", indices)
+    _check_mode("gather_nd", mode, GATHER_MODES)
+    fill_value = _fill_item(fill_value, data.dtype)
     batch_dims = _check_tuples("gather_nd", data, indices, batch_dims)
     tail = data.shape[batch_dims + indices.shape[-1] :]
     out = np.empty(indices.shape[:-1] + tail, data.dtype)
     for i in np.ndindex(indices.shape[:-1]):
-        cell = i[:batch_dims] + _resolve_tuple("gather_nd", indices, i, data, batch_dims)
+        cell = _resolve_tuple("gather_nd", indices, i, data, batch_dims, mode)
         for after in np.ndindex(tail):
-            out[i + after] = data[cell + after]
+            out[i + after] = fill_value if cell is None else data[i[:batch_dims] + cell + after]
     return out
 
 
-def scatter(data: ArrayLike, indices: ArrayLike, updates: ArrayLike, axis: int = 0) -> Array:
+def scatter(
+    data: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    axis: int = 0,
+    *,
+    mode: str = "raise",
+) -> Array:
     """Write `updates` into a copy of `data`; the older name of :func:`scatter_elements`.
 
     Source: ONNX Scatter, opset 9 and 11.
     """
-    return _scatter_elements("scatter", data, indices, updates, axis, "none")
+    return _scatter_elements("scatter", data, indices, updates, axis, "none", True, mode)
 
 
 def scatter_elements(
@@ -104,17 +140,22 @@ def scatter_elements(
     updates: ArrayLike,
     axis: int = 0,
     reduction: str = "none",
+    *,
+    include_self: bool = True,
+    mode: str = "raise",
 ) -> Array:
     """Combine each element of `updates` with one element of a copy of `data`.
 
     Definition, with `i` over all positions of `indices` in row-major order::
 
-        at = i with i[axis] replaced by indices[i]
+        at = i with i[axis] replaced by indices[i]                  (absent: skip i)
         out[at] = combine(out[at], updates[i])
 
     Source: ONNX ScatterElements, opset 18.
     """
-    return _scatter_elements("scatter_elements", data, indices, updates, axis, reduction)
+    return _scatter_elements(
+        "scatter_elements", data, indices, updates, axis, reduction, include_self, mode
+    )
 
 
 def _scatter_elements(
@@ -124,9 +165,12 @@ def _scatter_elements(
     updates: ArrayLike,
     axis: int,
     reduction: str,
+    include_self: bool,
+    mode: str,
 ) -> Array:
     data, indices, updates = np.asarray(data), np.asarray(indices), np.asarray(updates)
     _check_integers(operator, "indices", indices)
+    _check_mode(operator, mode, SCATTER_MODES)
     _check_updates_dtype(operator, data, updates, reduction)
     axis = _resolve_axis(operator, axis, data)
     _check_elements_shape(operator, data, indices, axis)
@@ -137,16 +181,22 @@ def _scatter_elements(
             operator=operator,
             argument="updates",
         )
-    out = _working_copy(data)
+    target = _Target(data, reduction, include_self)
     for i in np.ndindex(indices.shape):
-        k = _resolve_index(operator, indices, i, data, axis)
-        at = (*i[:axis], k, *i[axis + 1 :])
-        out[at] = combine(reduction, out[at], updates[i], data.dtype)
-    return _finish(out, data, updates)
+        k = _resolve_index(operator, indices, i, data, axis, mode)
+        if k is not None:
+            target.meet((*i[:axis], k, *i[axis + 1 :]), updates[i])
+    return target.finish(updates)
 
 
 def scatter_nd(
-    data: ArrayLike, indices: ArrayLike, updates: ArrayLike, reduction: str = "none"
+    data: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    reduction: str = "none",
+    *,
+    include_self: bool = True,
+    mode: str = "raise",
 ) -> Array:
     """Combine each slice of `updates` with the slice of a copy of `data` that a tuple addresses.
 
@@ -154,10 +204,11 @@ def scatter_nd(
 
         out[*indices[i], ...] = combine(out[*indices[i], ...], updates[i, ...])
 
-    Source: ONNX ScatterND, opset 18.
+    A tuple with an absent component is skipped. Source: ONNX ScatterND, opset 18.
     """
     data, indices, updates = np.asarray(data), np.asarray(indices), np.asarray(updates)
     _check_integers("scatter_nd", "indices", indices)
+    _check_mode("scatter_nd", mode, SCATTER_MODES)
     _check_updates_dtype("scatter_nd", data, updates, reduction)
     _check_tuples("scatter_nd", data, indices, 0)
     tail = data.shape[indices.shape[-1] :]
@@ -168,13 +219,13 @@ def scatter_nd(
             operator="scatter_nd",
             argument="updates",
         )
-    out = _working_copy(data)
+    target = _Target(data, reduction, include_self)
     for i in np.ndindex(indices.shape[:-1]):
-        cell = _resolve_tuple("scatter_nd", indices, i, data, 0)
-        for after in np.ndindex(tail):
-            at = cell + after
-            out[at] = combine(reduction, out[at], updates[i + after], data.dtype)
-    return _finish(out, data, updates)
+        cell = _resolve_tuple("scatter_nd", indices, i, data, 0, mode)
+        if cell is not None:
+            for after in np.ndindex(tail):
+                target.meet(cell + after, updates[i + after])
+    return target.finish(updates)
 
 
 def tensor_scatter(
@@ -208,6 +259,44 @@ def tensor_scatter(
 
 
 # --- the rules they share -----------------------------------------------------------------------
+
+
+class _Target:
+    """A copy of `data` that meets updates, and how many each of its elements has met."""
+
+    def __init__(self, data: Array, reduction: str, include_self: bool) -> None:
+        self.data, self.reduction = data, reduction
+        self.include_self = include_self or reduction == "none"
+        self.out = _working_copy(data)
+        self.met = np.zeros(data.shape, np.int64)
+
+    def meet(self, at: tuple[int, ...], update: Any) -> None:
+        first = not self.include_self and self.met[at] == 0
+        self.met[at] += 1
+        reduction = {"mean": "add"}.get(self.reduction, self.reduction)
+        self.out[at] = (
+            update if first else combine(reduction, self.out[at], update, self.data.dtype)
+        )
+
+    def finish(self, updates: Array) -> Array:
+        if self.reduction == "mean":
+            for at in zip(*np.nonzero(self.met), strict=True):
+                self.out[at] = quotient(self.out[at], int(self.met[at]) + self.include_self)
+        return _finish(self.out, self.data, updates)
+
+
+def quotient(total: Any, terms: int) -> Any:
+    """The end of a mean: integers floor, half and small types divide as float32 and round once."""
+    dtype = total.dtype
+    if dtype.kind in "iu" or "int" in dtype.name:
+        return np.asarray(int(total) // terms).astype(dtype)
+    with np.errstate(all="ignore"):
+        if dtype.kind == "c":
+            parts = np.array(total, dtype)
+            parts.real, parts.imag = (quotient(part, terms) for part in (total.real, total.imag))
+            return parts[()]
+        wide = np.float32 if dtype.itemsize < 4 else dtype.type
+        return np.asarray(wide(total) / wide(terms)).astype(dtype)
 
 
 def combine(reduction: str, a: Any, b: Any, dtype: np.dtype[Any]) -> Any:
@@ -261,11 +350,40 @@ def _resolve_axis(operator: str, axis: int, data: Array, name: str = "data") -> 
     return given % data.ndim
 
 
+def _check_mode(operator: str, mode: str, known: tuple[str, ...]) -> None:
+    if mode not in known:
+        raise ArgumentError(
+            f"{operator}: mode={mode!r} is unknown; use one of {', '.join(known)}",
+            operator=operator,
+            argument="mode",
+            value=mode,
+        )
+
+
+def _fill_item(fill_value: Any, dtype: np.dtype[Any]) -> Any:
+    """The default 0 is the zero of any dtype, such as the empty string."""
+    is_default = type(fill_value) is int and fill_value == 0 and dtype.kind != "O"
+    return np.zeros((), dtype)[()] if is_default else fill_value
+
+
 def _resolve_index(
-    operator: str, indices: Array, position: tuple[int, ...], data: Array, axis: int
-) -> int:
-    index, length = int(indices[position]), data.shape[axis]
+    operator: str,
+    indices: Array,
+    position: tuple[int, ...],
+    data: Array,
+    axis: int,
+    mode: str,
+) -> int | None:
+    """The cell along `axis`; None where there is none in the modes fill and drop."""
+    index = int(indices[position])
+    length: int = data.shape[axis]
+    if mode == "wrap" and length > 0:
+        return index % length
+    if mode == "clip" and length > 0:
+        return min(max(index, 0), length - 1)
     if not -length <= index < length:
+        if mode in ("fill", "drop"):
+            return None
         raise OutOfRangeError(
             f"{operator}: indices{list(position)} = {index} is out of range: it is not in "
             f"[{-length}, {length - 1}] for axis {axis} of data, shape {data.shape}; indices has "
@@ -281,12 +399,21 @@ def _resolve_index(
 
 
 def _resolve_tuple(
-    operator: str, indices: Array, position: tuple[int, ...], data: Array, batch_dims: int
-) -> tuple[int, ...]:
-    return tuple(
-        _resolve_index(operator, indices, (*position, j), data, batch_dims + j)
-        for j in range(indices.shape[-1])
-    )
+    operator: str,
+    indices: Array,
+    position: tuple[int, ...],
+    data: Array,
+    batch_dims: int,
+    mode: str,
+) -> tuple[int, ...] | None:
+    """The cell that a tuple names; None where one of its components has none."""
+    cell: list[int] = []
+    for j in range(indices.shape[-1]):
+        k = _resolve_index(operator, indices, (*position, j), data, batch_dims + j, mode)
+        if k is None:
+            return None
+        cell.append(k)
+    return tuple(cell)
 
 
 def _check_integers(operator: str, argument: str, indices: Array) -> None:
@@ -330,7 +457,9 @@ def allowed_reductions(dtype: np.dtype[Any]) -> tuple[str, ...]:
     if dtype.kind in STRING_KINDS:
         return ("none", "add")
     if dtype.kind == "c":
-        return ("none", "add", "mul")
+        return ("none", "add", "mul", "mean")
+    if dtype.kind == "b":
+        return ("none", "add", "mul", "min", "max")
     # numbers of ml_dtypes share the kind of raw bytes with structured and void dtypes
     is_number = dtype.kind in "biuf" or (dtype.kind == "V" and not issubclass(dtype.type, np.void))
     return REDUCTIONS if is_number else ("none",)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "sowreap/mode.hpp"
 #include "sowreap/plan.hpp"
 #include "sowreap/reduction.hpp"
 
@@ -17,9 +18,11 @@ struct IndexRule {
   int axis;     // of data: the one that values address, or that the first component of a tuple
                 // addresses
   bool tuples;  // the last axis of indices holds the components of tuples
+  Mode mode = Mode::raise;
 };
 
-// Throws Error at the first bad value in row-major order.
+// Throws Error at the first bad value in row-major order: in mode raise one out of range, in wrap
+// and clip one that addresses an axis of length 0.
 void check_indices(const IndexRule& rule);
 
 struct Call {
@@ -32,6 +35,8 @@ struct Call {
   const View* output;
   bool visible;  // the caller can see the output: no byte of it changes before all indices are
                  // checked
+  bool include_self = true;    // false: the first update of a cell replaces what is there
+  const char* fill = nullptr;  // of a gather in mode absent: the item of an absent cell
 };
 
 // Bytes that the call reads and writes, roughly.

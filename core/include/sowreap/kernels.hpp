@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "sowreap/mode.hpp"
 #include "sowreap/plan.hpp"
 #include "sowreap/reduction.hpp"
 
@@ -32,7 +33,10 @@ struct Work {
   Form form;
   Dtype dtype;
   Reduction reduction;
-  const std::uint8_t* table;  // of the formats of at most eight bits
+  Mode mode;
+  const char* fill;               // gathers in mode absent: the item of an absent cell
+  const std::uint8_t* table;      // of the formats of at most eight bits
+  const std::uint8_t* quotients;  // likewise, for mean
   // The lanes of the plan, by what they are to the form:
   int batch_count, free_count;
   Loop batch[2 * max_rank];  // index tuples of their own
@@ -45,6 +49,14 @@ struct Work {
   // scatters: the parts bring in the data, from `source`, which has the strides of the addressed
   // array. In slices each batch then is a contiguous row of cells; in columns packing does it.
   bool copies;
+  // scatters: the updates of each cell are counted, for a mean or so that the first one replaces
+  // what is there. The buffer of a part holds the counts: in slices one of 64 bits for each cell of
+  // a batch (of those owned, where index tuples have one component), zero before and after; in
+  // columns one of 32 bits for each item of a block, behind the packed block.
+  bool counted;
+  bool include_self;
+  // columns, scatters in mode absent: bytes at the start of the buffer for updates that go nowhere.
+  std::int64_t spare;
   // columns: a part packs its block of columns from `source` into a buffer of its own, and a
   // scatter writes it back from there.
   bool packed;
@@ -54,6 +66,12 @@ struct Work {
 // Index tuples that are resolved at once; also the most columns that a part of the columns form may
 // have.
 inline constexpr std::int64_t chunk = 1024;
+
+// Buffers are divided at cache lines.
+constexpr std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Columns count in 32 bits, so a line of theirs has at most so many picks.
+inline constexpr std::int64_t most_counted = 0xffffffff;
 
 struct Kernels {
   // False: a value of indices was out of range, and the output is not to be used.

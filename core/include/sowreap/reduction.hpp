@@ -14,7 +14,8 @@
 
 namespace sowreap {
 
-enum class Reduction : std::uint8_t { none, add, mul, min, max };
+// mean is add, and one division of each cell by the number of its terms at the end.
+enum class Reduction : std::uint8_t { none, add, mul, min, max, mean };
 
 inline namespace SOWREAP_ISA {
 
@@ -72,9 +73,10 @@ struct MulFloat {
 template <class T>
 T choose(bool take, T b, T a) {
   if constexpr (sizeof(T) <= 8) {
-    using Bits =
-        std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                           std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+    using Bits = std::conditional_t<
+        sizeof(T) == 8, std::uint64_t,
+        std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                           std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
     Bits x, y;
     std::memcpy(&x, &a, sizeof x);
     std::memcpy(&y, &b, sizeof y);
@@ -133,6 +135,36 @@ template <class T>
 struct MulComplex {
   Complex<T> operator()(Complex<T> a, Complex<T> b) const {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+};
+
+// The end of a mean: a sum by the number of its terms, which is at least 1. Integers floor. Half
+// formats divide in float and round once.
+template <class T>
+struct QuotientInteger {
+  T operator()(T sum, std::int64_t terms) const {
+    if constexpr (std::is_signed_v<T>) {
+      const std::int64_t wide = sum;
+      return static_cast<T>(wide / terms - (wide % terms < 0));
+    } else {
+      return static_cast<T>(static_cast<std::uint64_t>(sum) / static_cast<std::uint64_t>(terms));
+    }
+  }
+};
+template <class T>
+struct QuotientFloat {
+  T operator()(T sum, std::int64_t terms) const { return sum / static_cast<T>(terms); }
+};
+template <class Half>
+struct QuotientHalf {
+  Half operator()(Half sum, std::int64_t terms) const {
+    return Half::from_float(sum.to_float() / static_cast<float>(terms));
+  }
+};
+template <class T>
+struct QuotientComplex {
+  Complex<T> operator()(Complex<T> sum, std::int64_t terms) const {
+    return {sum.re / static_cast<T>(terms), sum.im / static_cast<T>(terms)};
   }
 };
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import sowreap
+from sowreap._cli.bench import bench
 from sowreap._cli.directml import directml
 from sowreap._cli.errors import InputError, reason
 from sowreap._cli.info import info
@@ -93,4 +94,5 @@ def cli(show_traceback: bool) -> None:
 cli.add_command(run)
 cli.add_command(op)
 cli.add_command(info)
+cli.add_command(bench)
 cli.add_command(directml)

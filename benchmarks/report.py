@@ -1,0 +1,132 @@
+"""The table and the plots of ``docs/benchmarks.md``, from the JSON of ``python -m benchmarks``.
+
+``python -m benchmarks.report rows.json`` writes them; matplotlib draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DOCS = Path(__file__).parent.parent / "docs"
+ENGINES = ("sowreap", "onnxruntime", "torch", "numpy", "jax")
+MARKS = {"same": "", "close": "", "open": " (o)", "wrong": " **wrong**"}
+
+
+HEAD = """# Benchmarks
+
+Made by `python -m benchmarks --json rows.json` and `python -m benchmarks.report rows.json`, which
+anyone can run; `sowreap bench` times one call of your own shapes.
+
+Machine: {processor}, {cores} cores, {system}. Python {python}, {versions}.
+
+Engines take turns within one process and rest between, since the threads of some spin on after a
+call. Times are medians in milliseconds of a call that makes a fresh result, or works in place
+where the workload does. A result is compared with the loop of the standard at some positions.
+**wrong** is a result that cannot be, and is left out of the ratio; (o) is one where another of
+several updates won, which the standard leaves open and sowreap does not. The ratio is the time of
+the fastest right peer over sowreap's. The limit is the time to move each byte that must move
+once, at the rate of a copy of 64 MB measured in the same run; where single items are addressed at
+random, whole cache lines. It means nothing, and `cache` stands there, where data does not come
+from memory.
+"""
+
+
+def cell(result: dict[str, Any], engine: str) -> str:
+    verdict = result["verdicts"].get(engine)
+    if verdict is None:
+        return ""
+    time = result["milliseconds"].get(engine)
+    return "refuses" if time is None else f"{time:.3g}{MARKS[verdict]}"
+
+
+def table(results: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| workload | " + " | ".join(ENGINES) + " | ratio | of the limit |"
+    yield "|---|" + "---:|" * (len(ENGINES) + 2)
+    for result in results:
+        cells = [cell(result, engine) for engine in ENGINES]
+        ratio = "" if result["ratio"] is None else f"{result['ratio']:.2f}"
+        limit = f"{result['limit']:.2f}" if result["limit"] <= 1 else "cache"
+        name = result["workload"] + (f" ({result['source']})" if result["source"] else "")
+        yield f"| {name} | " + " | ".join(cells) + f" | {ratio} | {limit} |"
+
+
+def plot(results: list[dict[str, Any]], path: Path, title: str) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "sowreap", "font.size": 8})
+    shown = [r for r in results if r["ratio"] is not None]
+    shown.sort(key=lambda r: r["ratio"])
+    figure, axes = plt.subplots(figsize=(8, 0.19 * len(shown) + 1), layout="constrained")
+    places = np.arange(len(shown))
+    ratios = [r["ratio"] for r in shown]
+    colors = ["#4477aa" if ratio >= 0.95 else "#cc6677" for ratio in ratios]
+    axes.barh(places, ratios, color=colors, height=0.7)
+    axes.set_yticks(places, [r["workload"] for r in shown])
+    axes.set_xscale("log")
+    axes.axvline(1, color="black", linewidth=0.8)
+    for place, result in zip(places, shown, strict=True):
+        axes.text(result["ratio"] * 1.05, place, result["best peer"], va="center", fontsize=6)
+    axes.set_xlabel("time of the fastest right peer / time of sowreap")
+    axes.set_title(title)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def page(measured: dict[str, Any], pictures: Path) -> str:
+    about = measured["machine"]
+    versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
+    lines = [HEAD.format(versions=versions, **about)]
+    for threads in sorted({r["threads"] for r in measured["rows"]}):
+        rate = about["copy bandwidth"][str(threads)] / 1e9
+        lines += [
+            f"## {threads} thread{'s' if threads > 1 else ''}",
+            "",
+            f"Copy: {rate:.1f} GB/s.",
+            "",
+        ]
+        for family in ("reports", "families"):
+            chosen = [
+                r for r in measured["rows"] if (r["threads"], r["family"]) == (threads, family)
+            ]
+            if not chosen:
+                continue
+            ratios = [r["ratio"] for r in chosen if r["ratio"] is not None]
+            mean = np.exp(np.mean(np.log(ratios)))
+            title = {"reports": "Shapes of reports", "families": "Families"}[family]
+            name = f"benchmarks-{family}-{threads}.svg"
+            plot(chosen, pictures / name, f"{title}, {threads} threads")
+            lines += [
+                f"### {title}",
+                "",
+                f"Geometric mean of the ratios: {mean:.2f}.",
+                "",
+                f"![ratios](pictures/{name})",
+                "",
+                *table(chosen),
+                "",
+            ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=Path)
+    options = parser.parse_args()
+    pictures = DOCS / "pictures"
+    pictures.mkdir(exist_ok=True)
+    text = page(json.loads(options.rows.read_text()), pictures)
+    (DOCS / "benchmarks.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
