@@ -304,23 +304,7 @@ def segment_mean(data: Any, segment_ids: Any, num_segments: int | None = None) -
     >>> sr.segment_mean(np.array([3.0, 2.0, 4.0]), [2, 0, 2])
     array([2. , 0. , 3.5])
     """
-    name = "segment_mean"
-    rows, ids, count = _segment_inputs(name, data, segment_ids, num_segments)
-    if rows.dtype.kind == "b":
-        raise DtypeError(
-            f"{name}: data has dtype bool, whose mean is none. Convert it first.",
-            operator=name,
-            argument="data",
-            value=rows.dtype,
-        )
-    total = _reduced(rows, ids, count, "add", 0)
-    sizes = np.maximum(_counts(ids, count), 1).reshape(-1, *(1,) * (rows.ndim - 1))
-    if rows.dtype.kind in "iu":
-        result = (total // sizes).astype(rows.dtype)
-    else:
-        with np.errstate(all="ignore"):
-            result = (total / sizes.astype(rows.dtype)).astype(rows.dtype)
-    return give(name, (("data", data), ("segment_ids", segment_ids)), result)
+    return _segments("segment_mean", data, segment_ids, num_segments, "mean")
 
 
 def bincount(indices: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -572,7 +556,7 @@ def _extremes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def _identity(dtype: np.dtype[Any], reduction: str) -> Any:
-    if reduction in ("add", "mul"):
+    if reduction in ("add", "mul", "mean"):
         return int(reduction == "mul")
     if dtype.kind == "c":
         return 0  # the kernel says that there is no order
@@ -587,7 +571,9 @@ def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> Array:
 
 def _reduced(rows: Array, ids: Array, count: int, reduction: str, start: Any) -> Array:
     base = _full((count, *rows.shape[1:]), start, rows.dtype)
-    result: Array = _ops.scatter_nd(base, ids[:, np.newaxis], rows, reduction)
+    result: Array = _ops.scatter_nd(
+        base, ids[:, np.newaxis], rows, reduction, include_self=reduction != "mean"
+    )
     return result
 
 

@@ -92,6 +92,22 @@ def test_traced_arrays_are_refused(transform):
 # --- the same as JAX ----------------------------------------------------------------------------
 
 
+def test_modes():
+    """What JAX does with indices out of range without being asked."""
+    data, updates = jnp.arange(5.0), jnp.array([7.0, 8.0, 9.0])
+    indices = jnp.array([6, -1, -8])
+    for mode in ("clip", "wrap", "fill"):
+        filled = {"mode": mode, "fill_value": 3.0 if mode == "fill" else 0}
+        want = data.at[indices % 5 if mode == "wrap" else indices].get(
+            mode=mode if mode == "fill" else "clip", fill_value=3.0
+        )
+        if mode == "clip":
+            want = data[jnp.clip(indices, 0, 4)]  # JAX counts from the end first
+        assert jnp.array_equal(sr.gather(data, indices, **filled), want)
+    want = data.at[indices].set(updates, mode="drop")
+    assert jnp.array_equal(sr.scatter_nd(data, indices[:, None], updates, mode="drop"), want)
+
+
 @pytest.mark.parametrize("reduction", ["add", "mul", "min", "max"])
 def test_at(reduction):
     rng = np.random.default_rng(0)
@@ -139,7 +155,14 @@ def calls():
         lambda c, u: sj.tensor_scatter(c, u, starts, mode="circular"),
         (cache, steps),
     )
-    for reduction in ("none", "add", "mul", "min", "max"):
+    beyond = jnp.array([5, 1, -9])
+    yield "gather-fill", lambda d: sj.gather(d, beyond, mode="fill", fill_value=7), (data,)
+    yield (
+        "scatter_nd-drop",
+        lambda d, u: sj.scatter_nd(d, beyond[:, None], u, "add", mode="drop"),
+        (data, updates),
+    )
+    for reduction in ("none", "add", "mul", "min", "max", "mean"):
         yield (
             f"scatter_elements-{reduction}",
             lambda d, u, r=reduction: sj.scatter_elements(d, DUPLICATES, u, 0, r),

@@ -344,19 +344,21 @@ def test_calls_from_several_threads():
 
 # --- the same as torch --------------------------------------------------------------------------
 
-REDUCE = {"add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
+REDUCE = {"add": "sum", "mul": "prod", "min": "amin", "max": "amax", "mean": "mean"}
 
 
 @pytest.mark.parametrize("reduction", REDUCE)
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64])
-def test_scatter_reduce(reduction, dim, dtype):
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatter_reduce(reduction, dim, dtype, include_self):
     make = torch.Generator().manual_seed(dim)
     data = torch.randint(-4, 5, (5, 6, 7), generator=make).to(dtype)
     updates = torch.randint(-4, 5, (4, 5, 6), generator=make).to(dtype)
     indices = torch.randint(0, (5, 6, 7)[dim], (4, 5, 6), generator=make)
-    got = sr.scatter_elements(data, indices, updates, dim, reduction)
-    assert torch.equal(got, data.scatter_reduce(dim, indices, updates, REDUCE[reduction]))
+    got = sr.scatter_elements(data, indices, updates, dim, reduction, include_self=include_self)
+    want = data.scatter_reduce(dim, indices, updates, REDUCE[reduction], include_self=include_self)
+    assert torch.equal(got, want)
 
 
 @pytest.mark.parametrize("dim", [0, 1])
