@@ -154,3 +154,20 @@ def test_in_place_touches_only_what_has_an_update(operator, include_self):
     want = np.full((50, 6), np.nan, np.float32)
     want[3] = 2 if include_self else 1
     assert_same(data, want)
+
+
+@pytest.mark.parametrize(
+    ("data", "reduction", "include_self", "want"),
+    [
+        ([1, 2, 3, 4], "add", True, [5, 14, 8, 4]),
+        ([1, 2, 3, 4], "add", False, [4, 12, 5, 4]),
+        ([5, 4, 3, 2], "max", True, [5, 6, 5, 2]),
+        ([5, 4, 3, 2], "max", False, [3, 6, 5, 2]),
+    ],
+)
+def test_published_examples(data, reduction, include_self, want):
+    """Those of the documentation of torch.Tensor.scatter_reduce_."""
+    data, updates = np.array(data, np.float32), np.arange(1, 7, dtype=np.float32)
+    indices = [0, 1, 0, 1, 2, 1]
+    result = scattered(data, indices, updates, reduction, include_self=include_self)
+    assert_same(result, np.array(want, np.float32))

@@ -293,3 +293,28 @@ def test_a_bad_fill_value_is_refused_although_no_index_needs_it(operator):
     with pytest.raises(sr.ArgumentError, match=rf"^{operator}: fill_value = 1000 .*int8") as caught:
         call(operator, inputs, attributes)
     assert (caught.value.argument, caught.value.value) == ("fill_value", 1000)
+
+
+class Meddler:
+    """A number that changes an array while it is read."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __array__(self, dtype=None, copy=None):
+        self.change()
+        return np.array(3, np.int8)
+
+
+def test_fill_value_that_shrinks_data():
+    data = np.full(100_000, 7, np.float32)
+    meddler = Meddler(lambda: data.resize((1,), refcheck=False))
+    result = sr.gather(data, [0, 99_999], mode="fill", fill_value=meddler)
+    assert_same(result, np.array([7, 3], np.float32))
+
+
+def test_fill_value_that_changes_the_dtype_of_data():
+    data = np.zeros(1000, np.float32)
+    meddler = Meddler(lambda: data.__setattr__("dtype", np.dtype("V1000")))
+    with pytest.raises(sr.DtypeError, match=r"^gather: data got another dtype"):
+        sr.gather(data, [0, 9], mode="fill", fill_value=meddler)

@@ -33,26 +33,33 @@ constexpr double release_bytes = 64 << 10;
 // What a gather does with an index out of range.
 struct OutOfRange {
   Mode mode;
-  nb::handle name, fill_value;
+  nb::handle name;
+  nb::object fill;  // the item of an absent cell: an array of rank 0 like data, or None
 
-  OutOfRange(const char* op, nb::handle mode_in, nb::handle fill_value_in)
-      : mode(parse_mode(op, mode_in, "fill")), name(mode_in), fill_value(fill_value_in) {
-    if (mode == Mode::absent || is_zero()) return;
-    throw Error(Fault::argument, op, "fill_value",
-                "fill_value = " + shown(fill_value) + " has no effect in mode = " + shown(name) +
-                    ". Pass mode = \"fill\", or leave fill_value out.");
+  // Reading fill_value may run code of the user: like the arrays, it is read before any is looked
+  // at.
+  OutOfRange(const char* op, const Input& data, nb::handle mode_in, nb::handle fill_value)
+      : mode(parse_mode(op, mode_in, "fill")), name(mode_in), fill(nb::none()) {
+    if (mode == Mode::absent) {
+      fill = nb::module_::import_("sowreap._arrays")
+                 .attr("as_fill")(op, fill_value, data.object().attr("dtype"));
+    } else if (!is_zero(fill_value)) {
+      throw Error(Fault::argument, op, "fill_value",
+                  "fill_value = " + shown(fill_value) + " has no effect in mode = " + shown(name) +
+                      ". Pass mode = \"fill\", or leave fill_value out.");
+    }
   }
 
-  // The item of an absent cell: an array of rank 0 in the dtype of data, or None in other modes.
-  nb::object fill(const char* op, const Input& data) const {
-    if (mode != Mode::absent) return nb::none();
-    return nb::module_::import_("sowreap._arrays")
-        .attr("as_fill")(op, fill_value, data.object().attr("dtype"));
+  const char* item(const char* op, const Input& data) const {
+    if (fill.is_none()) return nullptr;
+    auto* array = reinterpret_cast<PyArrayObject*>(fill.ptr());
+    if (PyArray_EquivTypes(PyArray_DESCR(array), data.descr())) return PyArray_BYTES(array);
+    throw Error(Fault::dtype, op, "data", "data got another dtype while fill_value was read.");
   }
 
  private:
-  bool is_zero() const {
-    const int equal = PyObject_RichCompareBool(fill_value.ptr(), nb::int_(0).ptr(), Py_EQ);
+  static bool is_zero(nb::handle value) {
+    const int equal = PyObject_RichCompareBool(value.ptr(), nb::int_(0).ptr(), Py_EQ);
     if (equal < 0) PyErr_Clear();  // an array, say: not a number
     return equal == 1;
   }
@@ -129,7 +136,6 @@ template <class MakePlan>
 Array finish_gather(const char* op, const Input& data, const Input& indices, const Shape& shape,
                     int axis, bool tuples, const OutOfRange& rule, const Out& out,
                     const MakePlan& make_plan) {
-  const nb::object fill = rule.fill(op, data);
   const Output output(op, out, shape, data, nullptr, {&data, &indices});
   Call call{make_plan(output.view()),
             {op, &data.view(), &indices.view(), axis, tuples, rule.mode},
@@ -137,8 +143,9 @@ Array finish_gather(const char* op, const Input& data, const Input& indices, con
             Reduction::none,
             nullptr,
             &output.view(),
-            output.given()};
-  if (!fill.is_none()) call.fill = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(fill.ptr()));
+            output.given(),
+            true,
+            rule.item(op, data)};
   run(call);
   return as_array(output.result());
 }
@@ -189,7 +196,7 @@ Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::
              nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather";
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
-  const OutOfRange rule(op, mode, fill_value);
+  const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
   data.look(op);
@@ -198,8 +205,8 @@ Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::
   const Shape shape = gather_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (!data.is_plain())
-    return run_objects("gather", data.object(), indices.object(), axis, rule.name,
-                       rule.fill(op, data), out.given);
+    return run_objects("gather", data.object(), indices.object(), axis, rule.name, rule.fill,
+                       out.given);
   return finish_gather(op, data, indices, shape, axis, false, rule, out, [&](const View& output) {
     return plan_gather(data.view(), indices.view(), axis, output);
   });
@@ -209,7 +216,7 @@ Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis
                       nb::handle mode, nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather_elements";
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
-  const OutOfRange rule(op, mode, fill_value);
+  const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
   data.look(op);
@@ -219,7 +226,7 @@ Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
   if (!data.is_plain())
     return run_objects("gather_elements", data.object(), indices.object(), axis, rule.name,
-                       rule.fill(op, data), out.given);
+                       rule.fill, out.given);
   return finish_gather(op, data, indices, shape, axis, false, rule, out, [&](const View& output) {
     return plan_elements(data.view(), indices.view(), axis, output, false);
   });
@@ -229,7 +236,7 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
                 nb::handle mode, nb::handle fill_value, nb::handle out_in) {
   const char* op = "gather_nd";
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
-  const OutOfRange rule(op, mode, fill_value);
+  const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t batch_dims = integer(op, "batch_dims", batch_dims_in);
   const Out out(op, out_in);
   data.look(op);
@@ -238,8 +245,8 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
   const Shape shape = gather_nd_shape(data.view(), indices.view(), batch_dims);
   const int batches = static_cast<int>(batch_dims);
   if (!data.is_plain())
-    return run_objects("gather_nd", data.object(), indices.object(), batches, rule.name,
-                       rule.fill(op, data), out.given);
+    return run_objects("gather_nd", data.object(), indices.object(), batches, rule.name, rule.fill,
+                       out.given);
   return finish_gather(op, data, indices, shape, batches, true, rule, out, [&](const View& output) {
     return plan_nd(data.view(), indices.view(), batches, output, false);
   });
