@@ -43,8 +43,10 @@ def test_blocks_have_the_promised_chunks(operator):
         for name, array in inputs.items()
     }
     result = getattr(sowreap.dask, operator)(*inputs.values(), **attributes)
-    for number in np.ndindex(*result.numblocks):
-        block = compute(result.blocks[number])
+    numbers = list(np.ndindex(*result.numblocks))
+    with dask.config.set(scheduler="synchronous"):
+        blocks = dask.compute(*(result.blocks[number] for number in numbers))
+    for number, block in zip(numbers, blocks, strict=True):
         assert block.shape == tuple(c[n] for c, n in zip(result.chunks, number, strict=True))
         assert block.dtype == result.dtype
 
