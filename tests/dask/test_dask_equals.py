@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sowreap.dask
-from cases import OPERATORS, assert_same, call, sample_call
+from cases import OPERATORS, assert_same, call, random_values, sample_call
 from strategies import calls
 
 
@@ -43,8 +43,10 @@ def test_blocks_have_the_promised_chunks(operator):
         for name, array in inputs.items()
     }
     result = getattr(sowreap.dask, operator)(*inputs.values(), **attributes)
-    for number in np.ndindex(*result.numblocks):
-        block = compute(result.blocks[number])
+    numbers = list(np.ndindex(*result.numblocks))
+    with dask.config.set(scheduler="synchronous"):
+        blocks = dask.compute(*(result.blocks[number] for number in numbers))
+    for number, block in zip(numbers, blocks, strict=True):
         assert block.shape == tuple(c[n] for c, n in zip(result.chunks, number, strict=True))
         assert block.dtype == result.dtype
 
@@ -64,3 +66,39 @@ def test_one_cell_gets_all_updates_in_order(reduction, chunk):
     with dask.config.set({"array.chunk-size": 4 * chunk}):
         result = sowreap.dask.scatter_nd(data, dask.array.from_array(indices), lazy, reduction)
     assert_same(compute(result), want)
+
+
+GATHER_POLICIES = [{"mode": m} for m in ("wrap", "clip")] + [{"mode": "fill", "fill_value": 1}]
+SCATTER_POLICIES = [
+    {"mode": mode, "reduction": reduction, "include_self": include_self}
+    for mode in ("raise", "wrap", "clip", "drop")
+    for reduction in ("none", "add", "mul", "min", "max", "mean")
+    for include_self in (True, False)
+]
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_policies_equal_in_memory(data):
+    """Results where the function on arrays has the policy, else its refusal."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    rows, picks, width = (data.draw(st.integers(0, n)) for n in (6, 9, 2))
+    dtype = np.dtype(data.draw(st.sampled_from(("f4", "f2", "i2", "u1", "?", "c8"))))
+    inputs = {
+        "data": random_values(rng, dtype, (rows, width)),
+        "indices": rng.integers(-9, 9, (picks, 1)).astype(data.draw(st.sampled_from(("i1", "i8")))),
+        "updates": random_values(rng, dtype, (picks, width)),
+    }
+    operator = data.draw(st.sampled_from(("gather_nd", "scatter_nd")))
+    if operator == "gather_nd":
+        del inputs["updates"]
+    policies = GATHER_POLICIES if operator == "gather_nd" else SCATTER_POLICIES
+    attributes = data.draw(st.sampled_from(policies))
+    lazy = {name: data.draw(chunked(array)) for name, array in inputs.items()}
+    with np.errstate(all="ignore"):
+        want = outcome(call, operator, inputs, attributes)
+        got = outcome(call_dask, operator, lazy, attributes)
+    if isinstance(want, tuple):
+        assert got == want
+    else:
+        assert_same(got, want)

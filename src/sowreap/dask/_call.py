@@ -152,11 +152,12 @@ def _call(
     meta: NDArray[Any],
 ) -> _graph.Call:
     rule: _blocks.Rule | None = None
-    if mode == "raise" or any(data.shape[d] == 0 for d in layout.addressed):
+    is_empty = any(data.shape[d] == 0 for d in layout.addressed)
+    if mode == "raise" or (mode in ("wrap", "clip") and is_empty):
         rule = _blocks.IndexRule(
             operator,
             GATHERS[operator],
-            tuple({**place, "mode": "raise" if mode in ("fill", "drop") else mode}.items()),
+            tuple({**place, "mode": mode}.items()),
             data.shape,
             layout.free,
             indices.shape,
