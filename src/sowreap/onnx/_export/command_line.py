@@ -84,7 +84,7 @@ class Output:
 
 def blocks(function: str, inputs: Sequence[Input], outputs: Sequence[Output]) -> list[str]:
     """Return the tables, the functions for files, and ``main``."""
-    raw = any(not _is_plain(each.dtype) and not each.is_sequence for each in inputs)
+    raw = any(not _is_plain(each.dtype) for each in inputs)
     stored = any(not _is_plain(each.dtype) for each in outputs)
     zipped = any(each.name in _SAVEZ_ARGUMENTS for each in outputs)
     convert = "converted(arrays[name], dtype)" if raw else _CAST
