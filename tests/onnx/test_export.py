@@ -498,6 +498,47 @@ def test_script_as_a_command(tmp_path: Path):
     assert "-o" in run_script(script, "--help").stdout
 
 
+def test_sequences_in_files(tmp_path: Path):
+    model = parse_model(
+        f"""{HEAD} g (seq(float[n]) parts, float[n] last) => (float[k] y) {{
+            all = SequenceInsert (parts, last)
+            y = ConcatFromSequence <axis = 0> (all)
+        }}"""
+    )
+    script = tmp_path / "g.py"
+    script.write_text(to_python(model), "utf-8")
+    np.savez(tmp_path / "in.npz", **{"parts[0]": X, "parts[1]": X + 1, "last": X + 2})
+    done = run_script(script, "in.npz", "-o", "out.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    with np.load(tmp_path / "out.npz") as outputs:
+        assert_same(outputs["y"], np.concatenate([X, X + 1, X + 2]))
+
+
+def test_many_operands_and_deep_nesting():
+    make = helper.make_tensor_value_info
+    names = [f"x{i}" for i in range(3000)]
+    infos = [make(name, TensorProto.FLOAT, [3]) for name in names[:1]]
+    weights = [numpy_helper.from_array(X, name) for name in names[1:]]
+    graph = helper.make_graph(
+        [helper.make_node("Sum", names, ["y"])],
+        "g",
+        infos,
+        [make("y", TensorProto.FLOAT, [3])],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    assert_as_session(model, {"x0": X})
+    model = parse_model(
+        f"""{HEAD} g (bool c, float[n] x) => (float[n] r) {{
+            {"r = If (c) < then_branch = t () => (float[n] r) {" * 25}
+                r = Neg (x)
+            {"}, else_branch = e () => (float[n] r) { r = Abs (x) }>" * 25}
+        }}"""
+    )
+    with pytest.raises(ModelError, match="more than 18 deep"):
+        to_python(model)
+
+
 def test_operators_without_a_spelling_run_on_the_evaluator(calls):
     model = parse_model(
         f"""{HEAD} g (float[1, 1, 4, 4] x, int64[1] k)

@@ -21,6 +21,18 @@ _LOAD = '''def load(path):
             for name, (argument, dtype) in INPUTS.items()
             if name in arrays
         }'''
+_LOAD_LISTS = '''def load(path):
+    """Return the arrays of a file by the arguments that they are for; lists from [0] on."""
+    found = {}
+    with np.load(path) as arrays:
+        for name, (argument, dtype) in INPUTS.items():
+            if name in arrays:
+                found[argument] = {convert}
+            elif dtype is list:
+                items = (f"{name}[{i}]" for i in itertools.count())
+                present = itertools.takewhile(arrays.files.__contains__, items)
+                found[argument] = [arrays[item] for item in present]
+    return found'''
 _CAST = 'arrays[name].astype(dtype, casting="same_kind", copy=False)'
 
 _CONVERTED = '''def converted(array, dtype):
@@ -59,6 +71,7 @@ class Input:
     argument: str
     dtype: np.dtype[Any] | None
     is_optional: bool
+    is_sequence: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,8 @@ def blocks(function: str, inputs: Sequence[Input], outputs: Sequence[Output]) ->
     convert = "converted(arrays[name], dtype)" if raw else _CAST
     found = [_tables(inputs, outputs)]
     found += [_CONVERTED] if raw else []
-    found.append(_LOAD.replace("{convert}", convert))
+    load = _LOAD_LISTS if any(each.is_sequence for each in inputs) else _LOAD
+    found.append(load.replace("{convert}", convert))
     found += [_STORABLE] if stored else []
     found += [_ZIPPED] if zipped else []
     found.append(_main(function, inputs, outputs, stored, zipped))
@@ -88,11 +102,13 @@ def _is_plain(dtype: np.dtype[Any] | None) -> bool:
     return dtype is not None and dtype.kind in "iufcb" and dtype.isbuiltin == 1
 
 
+def _table_dtype(each: Input) -> str:
+    return "list" if each.is_sequence else dtype_text(each.dtype or np.dtype(object))
+
+
 def _tables(inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
     entries = [
-        f"{quoted(each.name)}: ({quoted(each.argument)}, "
-        f"{dtype_text(each.dtype or np.dtype(object))})"
-        for each in inputs
+        f"{quoted(each.name)}: ({quoted(each.argument)}, {_table_dtype(each)})" for each in inputs
     ]
     lines = wrapped(f"INPUTS = {{{', '.join(entries)}}}", 0)
     lines += wrapped(f"OUTPUTS = [{', '.join(quoted(each.name) for each in outputs)}]", 0)

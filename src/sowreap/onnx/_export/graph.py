@@ -17,6 +17,7 @@ from sowreap.onnx._loading import subgraphs
 if TYPE_CHECKING:
     from sowreap.onnx._export.module import Module
 
+MAX_DEPTH = 18  # CPython takes 20 nested loops
 _CONSTANT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "value": lambda value: value,
     "value_int": lambda value: np.array(value, np.int64),
@@ -77,6 +78,12 @@ class FunctionBody:
         wanted: dict[str, str] | None = None,
     ) -> None:
         """Write those nodes that `outputs` need; `wanted` gives names for values of these nodes."""
+        if self._depth > MAX_DEPTH:
+            raise ModelError(
+                f"graphs lie more than {MAX_DEPTH} deep inside each other; Python has no blocks "
+                "that deep.",
+                argument="model",
+            )
         needed, used = _needed(nodes, outputs)
         self._used |= used
         for node in needed:

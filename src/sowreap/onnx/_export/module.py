@@ -284,7 +284,13 @@ class _Frame:
 
     def _main(self) -> list[str]:
         inputs = [
-            command_line.Input(info.name, argument, types.dtype_of(info.type), bool(default))
+            command_line.Input(
+                info.name,
+                argument,
+                types.dtype_of(info.type),
+                bool(default),
+                types.is_sequence(info.type),
+            )
             for info, argument, default in self.parameters
         ]
         outputs = [

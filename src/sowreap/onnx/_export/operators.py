@@ -17,6 +17,7 @@ from sowreap.onnx._schemas import find_schema
 
 Writer = Callable[[Call], str | None]
 
+MANY = 8  # operands; more make no line that one reads
 SPREAD_FROM = 2**31 - 1  # an end of a slice from here on means "to the last"
 
 _UNARY = {
@@ -99,6 +100,8 @@ def _pow(c: Call) -> str:
 
 
 def _extremum(c: Call) -> str | None:
+    if len(c.inputs) > MANY:
+        return None
     name = "np.maximum" if c.op_type == "Max" else "np.minimum"
     if len(c.inputs) == 2:
         return f"{name}({c.operand(0, 1)}, {c.operand(1, 0)})"
@@ -108,12 +111,15 @@ def _extremum(c: Call) -> str | None:
     return text
 
 
-def _sum(c: Call) -> str:
+def _sum(c: Call) -> str | None:
+    if len(c.inputs) > MANY:
+        return None
     return " + ".join(c.args())
 
 
 def _mean(c: Call) -> str | None:
-    return f"({_sum(c)}) / {len(c.inputs)}" if c.is_float() else None
+    total = _sum(c)
+    return f"({total}) / {len(c.inputs)}" if total and c.is_float() else None
 
 
 def _relu(c: Call) -> str:

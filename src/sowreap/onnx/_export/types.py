@@ -16,7 +16,9 @@ _SEQUENCES |= {"SequenceMap", "SplitToSequence", "StringSplitToSequence"}
 
 
 def dtype_of(value_type: TypeProto) -> np.dtype[Any] | None:
-    """Return the dtype of a tensor type, None if the type is another or does not tell."""
+    """Return the dtype of a tensor, optional or not; None if there is none or it is not told."""
+    if value_type.WhichOneof("value") == "optional_type":
+        return dtype_of(value_type.optional_type.elem_type)
     if value_type.WhichOneof("value") != "tensor_type" or not value_type.tensor_type.elem_type:
         return None
     return helper.tensor_dtype_to_np_dtype(value_type.tensor_type.elem_type)
