@@ -74,6 +74,11 @@ class Broken:
 
 HARD = {
     "hostile strings": ("gather", (np.array(HOSTILE, object), np.arange(9)), {}),
+    "many long strings": (
+        "gather_elements",
+        (np.full((2, 3, 5, 5), '"' * 300), np.zeros((2, 3, 5, 5), int)),
+        {},
+    ),
     "fixed width strings": (
         "scatter_nd",
         (np.array(["a<b", "c"]), [[1], [1]], np.array(["<i>", "\x07"])),

@@ -84,7 +84,7 @@ def _script(file: str, name: str, *arguments: Any) -> str:
 
 def _json(value: Any) -> str:
     """Return JSON that can stand in a script: nothing in it ends one or begins a comment."""
-    text = json.dumps(value, separators=(",", ":"))
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -184,7 +184,6 @@ def _block(panel: Panel, block: Block, numbers: dict[int, int]) -> str:
     label = f"{panel.name} {block.title}".strip()
     title = f'<div class="srx-slab srx-mono">{block.title}</div>' if block.title else ""
     rows = "".join(_rows(block, numbers))
-    rows = rows.replace('tabindex="-1"', 'tabindex="0"', 1)
     return f'<div>{title}<table class="srx-t" role="grid" aria-label="{label}">{rows}</table></div>'
 
 
@@ -228,8 +227,8 @@ def _cell(cell: Cell, numbers: dict[int, int]) -> str:
     corner = f'<span class="srx-note">{note}</span>' if note else ""
     wide = f' style="min-width:{7 * len(note) + 10}px"' if len(note) > 4 else ""
     return (
-        f'<td role="gridcell" tabindex="-1" class="{" ".join(kinds)}"{wide} '
-        f'data-c="{numbers[id(cell)]}" aria-label="{label}" title="{label}">{corner}'
+        f'<td role="gridcell" class="{" ".join(kinds)}"{wide} '
+        f'data-c="{numbers[id(cell)]}" aria-label="{label}">{corner}'
         f'<span class="srx-v">{escape(cell.text)}</span></td>'
     )
 

@@ -6,13 +6,16 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple
 
 from sowreap.explain._forms import NAMES, assignment, formula, place
 from sowreap.explain._trace import Coordinate, Pair, Panel, Step, Trace
-from sowreap.explain._values import full, short
+from sowreap.explain._values import CELL_WIDTH, full, short
 
 COLOURS = 8
+_VALUES = 40_000  # characters of all values, as written in HTML
+_ESCAPED = 6  # characters that one may become there
 _ARROWS = 6  # as many steps have arrows, if all have
 
 # What a mark looks like beside its colour, and what it means.
@@ -93,6 +96,7 @@ class Picture:
         if trace.panels:
             self._add_indices()
             self._add_pairs()
+            self._cut_values()
 
     @property
     def title(self) -> str:
@@ -335,6 +339,15 @@ class Picture:
                 if not self.trace.is_gather and counts[pair.data] > 1:
                     there.marks = ["repeated"]
                     there.note = f"{SYMBOLS['repeated']}{counts[pair.data]}"
+
+    def _cut_values(self) -> None:
+        """Keep the values of a whole picture within bounds: there may be many long strings."""
+        cells = list(self.all_cells())
+        if sum(len(escape(cell.full)) for cell in cells) > _VALUES:
+            share = max(2 * CELL_WIDTH, _VALUES // (_ESCAPED * len(cells)))
+            for cell in cells:
+                if len(cell.full) > share:
+                    cell.full = f"{cell.full[:share]}…"
 
     def _absent_line(self, step: Step) -> str:
         error = self.trace.error

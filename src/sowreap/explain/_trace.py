@@ -23,10 +23,11 @@ from sowreap.explain._forms import NAMES, Form, form_of, formula
 Array = NDArray[Any]
 Coordinate = tuple[int, ...]
 
-# How many positions of an axis are shown, counted from the last axis, by rank. A picture has at
-# most 150 moved elements.
-_LIMITS = {0: (), 1: (12,), 2: (8, 10), 3: (6, 5, 3), 4: (5, 5, 3, 2)}
-_LONG = 8  # a limit as high gives way to an axis that is longer by one
+# How many positions are shown of each axis, by rank; up to which length an axis may be shown whole
+# instead; and how many elements of an array are shown then.
+_LIMITS = {0: (), 1: (12,), 2: (10, 8), 3: (3, 5, 6), 4: (2, 3, 5, 5)}
+_LONGEST = 13
+_MOST = 150
 _ABSENT = -1
 _GATHER_OF = {
     "scatter": "gather_elements",
@@ -238,16 +239,21 @@ def _open_mesh(window: tuple[tuple[int, ...], ...]) -> tuple[Array, ...]:
     return np.ix_(*(np.array(axis, np.intp) for axis in window))
 
 
-def _limits(rank: int) -> tuple[int, ...]:
-    """Return how many positions to show of each axis."""
-    if rank <= 4:
-        return _LIMITS[rank][::-1]
-    return (*(1 for _ in range(rank - 4)), *_LIMITS[4][::-1])
+def _limits(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return how many positions to show of each axis, all of one that is not long if they fit."""
+    lead = max(0, len(shape) - 4)
+    limits = [*(1 for _ in range(lead)), *_LIMITS[len(shape) - lead]]
+    for axis, length in reversed(list(enumerate(shape))):
+        shown = [min(n, limit) for n, limit in zip(shape, limits, strict=True)]
+        shown[axis] = length
+        if limits[axis] < length <= _LONGEST and math.prod(shown) <= _MOST:
+            limits[axis] = length
+    return tuple(limits)
 
 
 def _interval(length: int, limit: int, focus: int = 0) -> tuple[int, ...]:
     """Return up to `limit` positions in a row, `focus` among them."""
-    if length <= limit + (limit >= _LONG):
+    if length <= limit:
         return tuple(range(length))
     start = min(max(0, focus - limit // 2), length - limit)
     return tuple(range(start, start + limit))
@@ -264,19 +270,17 @@ class _Windows:
         if updates is not None:
             sizes["moved"] = updates.shape
         self.moved_shape = tuple(sizes[array][axis] for array, axis in form.moved)
-        moved_limits = _limits(len(form.moved))
-        index_limits, data_limits = _limits(own), _limits(data.ndim)
+        limits = {("data", d): limit for d, limit in enumerate(_limits(data.shape))}
+        for j, limit in enumerate(_limits(indices.shape[:own])):
+            limits["indices", j] = min(limit, limits.get(("data", form.tied.get(j, -1)), limit))
         focus = found.error.position if found.error is not None else None
         by_axis: dict[tuple[str, int], tuple[int, ...]] = {}
-        for limit, origin, length in zip(moved_limits, form.moved, self.moved_shape, strict=True):
+        for limit, origin, length in zip(
+            _limits(self.moved_shape), form.moved, self.moved_shape, strict=True
+        ):
             array, axis = origin
-            center = 0
-            if array == "indices":
-                limit = min(limit, index_limits[axis])
-                center = focus[axis] if focus else 0
-            elif array == "data":
-                limit = min(limit, data_limits[axis])
-            by_axis[origin] = _interval(length, limit, center)
+            center = focus[axis] if focus and array == "indices" else 0
+            by_axis[origin] = _interval(length, min(limit, limits.get(origin, limit)), center)
         self.by_axis = by_axis
         self.moved = tuple(by_axis[origin] for origin in form.moved)
         self.steps = tuple(by_axis["indices", j] for j in range(own))
@@ -469,7 +473,7 @@ def _data_window(
     """Return what to show of data: the places that are read or written, and their neighbours."""
     by_tie = {d: windows.steps[j] for j, d in form.tied.items()}
     window = []
-    for d, (length, limit) in enumerate(zip(shape, _limits(len(shape)), strict=True)):
+    for d, (length, limit) in enumerate(zip(shape, _limits(shape), strict=True)):
         touched = list(dict.fromkeys(pair.data[d] for pair in pairs if pair.data is not None))
         shown = windows.by_axis.get(("data", d), ())
         if d in form.addressed:
@@ -483,7 +487,7 @@ def _data_window(
 
 def _around(length: int, limit: int, touched: list[int]) -> tuple[int, ...]:
     """Return up to `limit` positions: the first ones touched, then neighbours, then ends."""
-    if length <= limit + (limit >= _LONG):
+    if length <= limit:
         return tuple(range(length))
     shown = dict.fromkeys(touched[:limit])
     near = [p + by for p in touched for by in (1, -1)]

@@ -35,7 +35,7 @@ def short(value: Any, width: int = CELL_WIDTH) -> str:
     if isinstance(value, float | np.floating) or _is_small_float(value):
         return _float(float(value), width)
     if isinstance(value, complex | np.complexfloating):
-        return _cut(f"{value:.3g}".replace("+0j", "+0j"), width)
+        return _cut(f"{value:.3g}", width)
     text = _text(value)
     if isinstance(value, str | bytes) and len(text) > width:
         return f"{text[: width - 2]}…{text[-1]}"

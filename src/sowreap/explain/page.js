@@ -4,6 +4,10 @@ function (root, data) {
   const stage = find("srx-stage");
   if (!stage) return;
   const cells = [...root.querySelectorAll("[data-c]")];
+  cells.forEach((cell) => {
+    cell.title = cell.ariaLabel;
+    cell.tabIndex = cell.closest("table").querySelector("[data-c]") === cell ? 0 : -1;
+  });
   const finals = cells.map((cell) => cell.querySelector(".srx-v").textContent);
   const [all, previous, next] = ["srx-all", "srx-previous", "srx-next"].map(find);
   const [slider, count, detail, live, arrows] =
