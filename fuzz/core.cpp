@@ -290,6 +290,24 @@ Shape draw_indices_shape(Bytes& in, Op op, const Shape& data, int64_t axis, int6
   return shape;
 }
 
+Shape result_shape(Op op, const View& data, const View& indices, int64_t axis) {
+  if (op == Op::gather) return gather_shape(data, indices, axis);
+  if (op == Op::gather_elements) return gather_elements_shape(data, indices, axis);
+  if (op == Op::gather_nd) return gather_nd_shape(data, indices, axis);
+  Shape shape;
+  for (int d = 0; d < data.rank; ++d) shape.append(data.shape[d]);
+  return shape;
+}
+
+Shape updates_shape_of(Op op, const Shape& data, const Shape& indices) {
+  if (op == Op::scatter_elements) return indices;
+  Shape shape;
+  if (op != Op::scatter_nd || indices.rank == 0) return shape;
+  for (int d = 0; d + 1 < indices.rank; ++d) shape.append(indices.sizes[d]);
+  for (int64_t d = indices.sizes[indices.rank - 1]; d < data.rank; ++d) shape.append(data.sizes[d]);
+  return shape;
+}
+
 // Of one call: what the loop of the definition reads and writes.
 struct Definition {
   bool gather;
@@ -436,17 +454,9 @@ int fuzz_call(Bytes& in) {
   if (!lay_out(data, in, shape, kind.dtype, kind.item, !in_place) ||
       !lay_out(indices, in, indices_shape, index_dtype, width_of(index_dtype), true))
     return 0;
-  Shape result = shape, updates_shape;
-  if (op == Op::gather) result = gather_shape(data.view, indices.view, axis);
-  if (op == Op::gather_elements) result = gather_elements_shape(data.view, indices.view, axis);
-  if (op == Op::gather_nd) result = gather_nd_shape(data.view, indices.view, axis);
-  if (op == Op::scatter_elements) updates_shape = indices_shape;
-  if (op == Op::scatter_nd && indices_shape.rank > 0) {
-    const int64_t k = indices_shape.sizes[indices_shape.rank - 1];
-    for (int d = 0; d + 1 < indices_shape.rank; ++d) updates_shape.append(indices_shape.sizes[d]);
-    for (int64_t d = k; d < shape.rank; ++d) updates_shape.append(shape.sizes[d]);
-  }
-  if (in.one_in(16)) updates_shape = draw_shape(in);
+  const Shape result = result_shape(op, data.view, indices.view, axis);
+  const Shape updates_shape =
+      in.one_in(16) ? draw_shape(in) : updates_shape_of(op, shape, indices_shape);
   for (const Shape& drawn : {result, indices_shape, updates_shape}) {
     if (count(drawn) > most_items) return 0;
   }
@@ -461,13 +471,8 @@ int fuzz_call(Bytes& in) {
                     : op == Op::gather_nd ? static_cast<int>(axis)
                                           : resolve_axis("", axis, data.view, "data");
   const bool tuples = op == Op::gather_nd || op == Op::scatter_nd;
-  std::vector<int64_t> lengths;
-  if (tuples) {
-    const int64_t k = indices_shape.sizes[indices_shape.rank - 1];
-    for (int64_t j = 0; j < k; ++j) lengths.push_back(shape.sizes[first + j]);
-  } else {
-    lengths.push_back(shape.sizes[first]);
-  }
+  const int64_t components = tuples ? indices_shape.sizes[indices_shape.rank - 1] : 1;
+  const std::vector<int64_t> lengths(shape.sizes + first, shape.sizes + first + components);
   Random random(in.word());
   for (Array* a : {&data, &updates, &output}) fill(*a, random);
   fill_indices(indices, static_cast<Values>(in.below(3)), random, lengths);

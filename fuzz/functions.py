@@ -120,9 +120,13 @@ def draw_attributes(source: Source, operator: str) -> dict[str, object]:
     if operator != "scatter_nd" and source.below(3):
         attributes[key] = source.pick((0, 1, -1, 2, -2, 3, 7, 2**70))
     if operator in ("scatter_elements", "scatter_nd"):
-        attributes["reduction"] = source.pick(("none", "add", "mul", "min", "max", "sum"))
+        attributes["reduction"] = source.pick(("none", "add", "mul", "min", "max", "mean", "sum"))
+        if source.below(4) == 0:
+            attributes["include_self"] = False
     if operator == "tensor_scatter":
         attributes["mode"] = source.pick(("linear", "circular", "raise"))
+    elif source.below(3) == 0:
+        attributes["mode"] = source.pick(("wrap", "clip", "fill", "drop", "near"))
     return attributes
 
 
