@@ -135,7 +135,10 @@ def test_scan_body():
         "news": rng.integers(0, 9, (5, 2)).astype(np.float32),
     }
     session = same_as_reference(text, feeds)
-    assert {runs_on for _, _, runs_on in placed(session)} == {"sowreap"}
+    assert placed(session) == [
+        ("GatherElements", "body of 'last' in main", "onnxruntime"),  # 8 bytes
+        ("ScatterElements", "body of 'last' in main", "sowreap"),
+    ]
 
 
 def test_local_functions():
@@ -423,11 +426,10 @@ def test_an_expand_broadcasts_both_ways(shape):
 
 def test_expands_before_every_operator():
     text = """<ir_version: 10, opset_import: ["": 18]> main
-      (float[5, 4] data, int64[m, 1] at, int64[2] shape, float[m, 4] updates)
+      (float[5, 4] data, int64[m, 1] at, int64[2] shape, int64[2] pair, float[m, 4] updates)
         => (float[m, 4] a, float[m, 2, 4] b, float[m] c, float[5, 4] d) {
         wide = Expand (at, shape)
         a = GatherElements (data, wide)
-        pair = Constant <value_ints = [7, 2]> ()
         tuples = Expand (at, pair)
         b = Gather (data, tuples)
         c = GatherND (data, tuples)
@@ -437,6 +439,7 @@ def test_expands_before_every_operator():
     model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "one"))
     feeds = expanded_feeds()
     feeds["at"] = feeds["at"] % 4
+    feeds["pair"] = np.array([7, 2])
     feeds["updates"] = feeds["updates"].round()
     session = same_as_reference(model, feeds)
     assert all("never built" in node.reason for node in session.placement())
@@ -486,6 +489,28 @@ def test_rules_by_which_a_node_stays():
     }
     assert "sizes of tensors" in nodes["rows"].reason
     assert "constant" in nodes["fixed"].reason
+
+
+def rows_of(width: int, count: str) -> list[str]:
+    text = f"""<ir_version: 10, opset_import: ["": 18]> main
+      (float[n, {width}] x, int64[{count}] at, int64[1] size)
+        => (float[{count}, {width}] y, float[p, {width}] z) {{
+        wide = Expand (at, size)
+        y = Gather (x, at)
+        z = Gather (x, wide) }}"""
+    feeds = {
+        "x": np.arange(3 * width, dtype=np.float32).reshape(3, width),
+        "at": np.array([2, -3]),
+        "size": np.array([2]),
+    }
+    return [node.runs_on for node in same_as_reference(text, feeds).placement()]
+
+
+def test_long_rows_and_tiny_gathers_stay():
+    assert rows_of(63, "m") == ["sowreap", "sowreap"]
+    assert rows_of(64, "m") == ["onnxruntime", "sowreap"]
+    assert rows_of(32, "2") == ["onnxruntime", "onnxruntime"]
+    assert rows_of(33, "2") == ["sowreap", "sowreap"]
 
 
 def test_a_scatter_or_text_never_stays():
