@@ -446,17 +446,21 @@ def test_expands_before_every_operator():
 
 
 def test_constant_tuples_expanded_along_their_components_are_checked():
-    text = """<ir_version: 10, opset_import: ["": 18]> main
-      (float[5, 4] data, int64[2] shape, float[1] updates) => (float[5, 4] output) {
-        at = Constant <value = int64[1, 1] {4}> ()
+    model = parse_model(
+        """<ir_version: 10, opset_import: ["": 18]> main
+        (float[5, 4] data, int64[2] shape, float[m] updates) => (float[5, 4] output) {
         wide = Expand (at, shape)
         output = ScatterND (data, wide, updates) }"""
-    session = InferenceSession(parse_model(text), quiet())
+    )
+    at = np.zeros((5000, 1), np.int64)  # more than a kernel resolves before it writes
+    at[-1] = 4
+    model.graph.initializer.append(numpy_helper.from_array(at, "at"))
+    session = InferenceSession(model, quiet())
     value = ort.OrtValue.ortvalue_from_numpy(np.zeros((5, 4), np.float32))
     feeds = {
         "data": value,
-        "shape": ort.OrtValue.ortvalue_from_numpy(np.array([1, 2])),
-        "updates": ort.OrtValue.ortvalue_from_numpy(np.ones(1, np.float32)),
+        "shape": ort.OrtValue.ortvalue_from_numpy(np.array([5000, 2])),
+        "updates": ort.OrtValue.ortvalue_from_numpy(np.ones(5000, np.float32)),
     }
     with pytest.raises(Exception, match="out of range in component 1"):
         bound(session, feeds, value)
