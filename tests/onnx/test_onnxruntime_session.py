@@ -210,6 +210,14 @@ def test_texts_of_every_kind():
     same_as_reference(text, none)
 
 
+def test_rows_of_several_texts():
+    text = """<ir_version: 10, opset_import: ["": 18]> main
+      (string[2, 2] x, int64[3] at) => (string[3, 2] y) { y = Gather (x, at) }"""
+    feeds = {"x": np.array([["a", "b"], ["c", "d"]], object), "at": np.array([1, 0, 1])}
+    session = same_as_reference(text, feeds)
+    assert session.run(None, feeds)[0].tolist() == [["c", "d"], ["a", "b"], ["c", "d"]]
+
+
 def test_shapes_may_change_from_run_to_run(feeds):
     session = InferenceSession(parse_model(SCATTER))
     reference = reference_session(parse_model(SCATTER))
