@@ -20,7 +20,7 @@ HEADER = '<ir_version: 10, opset_import: ["": 18]> main'
 TEXTS = f"{HEADER} (string[n, k] x, int64[m] i) => (string[m, k] y) {{ y = Gather (x, i) }}"
 SUMS = f"""{HEADER} (float[n, k] x, int64[m, 1] i, float[m, k] u) => (float[n, k] y)
   {{ y = ScatterND <reduction = "add"> (x, i, u) }}"""
-CELLS, UPDATES, WIDTH, RUNS = 50, 200_000, 4, 20
+CELLS, UPDATES, WIDTH, RUNS = 4, 400_000, 4, 20
 
 
 def options() -> onnxruntime.SessionOptions:
