@@ -2,7 +2,8 @@
 //
 // The interface is a table of function pointers, and its slots are append-only: the number of a
 // slot is all that a caller needs to know. The numbers and the order of the members of CustomOp are
-// those of onnxruntime's public header; no slot here is newer than API 17, no member than API 18.
+// those of onnxruntime's public header; no slot here is newer than API 17, no member than API 18,
+// but for get_shape_reference, which only newer runtimes have.
 #pragma once
 
 #include <cstddef>
@@ -73,13 +74,13 @@ inline constexpr Slot<Status*(const TensorInfo*, const char**, std::size_t)> get
 inline constexpr Slot<Status*(const Value*, TensorInfo**)> get_info{65};
 inline constexpr Slot<Status*(const KernelInfo*, const char*, std::int64_t*)> get_int{86};
 inline constexpr Slot<Status*(const KernelInfo*, const char*, char*, std::size_t*)> get_text{87};
-inline constexpr Slot<Status*(const KernelContext*, std::size_t*)> get_input_count{88};
 inline constexpr Slot<Status*(const KernelContext*, std::size_t, const Value**)> get_input{90};
 inline constexpr Slot<Status*(KernelContext*, std::size_t, const std::int64_t*, std::size_t,
                               Value**)>
     get_output{91};
 inline constexpr Slot<void(Status*)> release_status{93};
 inline constexpr Slot<void(TensorInfo*)> release_info{99};
+inline constexpr Slot<Status*(const KernelInfo*, std::size_t*)> get_input_count{230};
 inline constexpr Slot<Status*(const KernelInfo*, char*, std::size_t*)> get_node_name{244};
 inline constexpr Slot<Status*(const KernelInfo*, std::size_t, int*, const Value**)>
     get_constant_input{249};
@@ -97,6 +98,16 @@ inline constexpr Slot<Status*(const OpAttr*, int, void*, std::size_t, std::size_
 inline constexpr Slot<Status*(const KernelContext*, void (*)(void*, std::size_t), std::size_t,
                               std::size_t, void*)>
     parallel_for{274};
+
+inline constexpr Slot<Status*(const Value*, int*, const std::int64_t**, std::size_t*)>
+    get_shape_reference{414};
+inline constexpr int first_minor_with_shape_reference = 24;
+
+// An onnxruntime in this process.
+struct Runtime {
+  Table table;
+  bool has_shape_reference;
+};
 
 inline constexpr int attribute_is_int = 1;
 inline constexpr int string_type = 8;

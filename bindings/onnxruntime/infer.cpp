@@ -27,25 +27,25 @@ class Inference {
     if (!data) return;
     if (!is_gather(op_.op->kind)) return put(*data);
     std::size_t given = 0;
-    if (!good(get_inferred_input_count(op_.table, context_, &given)) || given > 2) return;
+    if (!good(get_inferred_input_count(op_.runtime->table, context_, &given)) || given > 2) return;
     if (const std::optional<Sizes> indices = input(1)) put_gathered(*data, *indices);
   }
 
  private:
-  bool good(Status* status) const { return succeeded(op_.table, status); }
+  bool good(Status* status) const { return succeeded(op_.runtime->table, status); }
 
   // A shape that is not known in all dimensions is given up: onnxruntime would write an unknown
   // size without a name down as the number -1. So is rank 0, which stands for no shape at all too.
   std::optional<Sizes> input(std::size_t position) const {
     TensorInfo* info = nullptr;
     std::size_t rank = 0;
-    if (!good(get_inferred_input(op_.table, context_, position, &info)) ||
-        !good(get_rank(op_.table, info, &rank)) || rank == 0)
+    if (!good(get_inferred_input(op_.runtime->table, context_, position, &info)) ||
+        !good(get_rank(op_.runtime->table, info, &rank)) || rank == 0)
       return std::nullopt;
     std::vector<int64_t> values(rank);
     std::vector<const char*> names(rank);
-    if (!good(get_dimensions(op_.table, info, values.data(), rank)) ||
-        !good(get_symbols(op_.table, info, names.data(), rank)))
+    if (!good(get_dimensions(op_.runtime->table, info, values.data(), rank)) ||
+        !good(get_symbols(op_.runtime->table, info, names.data(), rank)))
       return std::nullopt;
     Sizes sizes;
     for (std::size_t d = 0; d < rank; ++d) {
@@ -59,8 +59,10 @@ class Inference {
     const OpAttr* found = nullptr;
     int64_t value = 0;
     std::size_t bytes = 0;
-    if (!good(get_inferred_attribute(op_.table, context_, name, &found)) || found == nullptr ||
-        !good(read_attribute(op_.table, found, attribute_is_int, &value, sizeof value, &bytes)))
+    if (!good(get_inferred_attribute(op_.runtime->table, context_, name, &found)) ||
+        found == nullptr ||
+        !good(read_attribute(op_.runtime->table, found, attribute_is_int, &value, sizeof value,
+                             &bytes)))
       return 0;
     return value;
   }
@@ -101,14 +103,15 @@ class Inference {
     }
     int type = 0;
     TensorInfo *data = nullptr, *info = nullptr;
-    if (!good(get_inferred_input(op_.table, context_, 0, &data)) ||
-        !good(get_element_type(op_.table, data, &type)) || !good(create_info(op_.table, &info)))
+    if (!good(get_inferred_input(op_.runtime->table, context_, 0, &data)) ||
+        !good(get_element_type(op_.runtime->table, data, &type)) ||
+        !good(create_info(op_.runtime->table, &info)))
       return;
-    if (good(set_element_type(op_.table, info, type)) &&
-        good(set_dimensions(op_.table, info, values.data(), values.size())) &&
-        good(set_symbols(op_.table, info, names.data(), names.size())))
-      good(set_inferred_output(op_.table, context_, 0, info));
-    release_info(op_.table, info);
+    if (good(set_element_type(op_.runtime->table, info, type)) &&
+        good(set_dimensions(op_.runtime->table, info, values.data(), values.size())) &&
+        good(set_symbols(op_.runtime->table, info, names.data(), names.size())))
+      good(set_inferred_output(op_.runtime->table, context_, 0, info));
+    release_info(op_.runtime->table, info);
   }
 
   const TypedOp& op_;

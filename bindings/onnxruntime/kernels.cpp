@@ -19,7 +19,7 @@ namespace {
 struct Kernel {
   const TypedOp* type;
   Table table;
-  std::string node;
+  std::size_t inputs = 0;
   std::int64_t axis = 0;  // or batch_dims
   Reduction reduction = Reduction::none;
   bool circular = false;
@@ -29,6 +29,7 @@ struct Kernel {
   std::vector<Bounds> bounds;  // of constant indices
 
   const Operator& op() const { return *type->op; }
+  const Runtime& runtime() const { return *type->runtime; }
 };
 
 // ---- attributes ----
@@ -106,7 +107,7 @@ void read_constant(Kernel& kernel, const KernelInfo* info) {
                  get_constant_input(kernel.table, info, position, &is_constant, &value)) ||
       is_constant == 0 || value == nullptr)
     return;
-  const Tensor indices(kernel.table, value, *kernel.type->indices);
+  const Tensor indices(kernel.runtime(), value, *kernel.type->indices);
   if (kernel.op().tuples && indices.view().rank == 0) return;  // an error of the run
   kernel.bounds = find_bounds(indices.view(), kernel.op().tuples);
   kernel.constant = true;
@@ -148,11 +149,10 @@ class SessionPool {
 };
 
 const Value* input(const Kernel& kernel, KernelContext* context, int position) {
-  std::size_t count = 0;
-  check(kernel.table, get_input_count(kernel.table, context, &count));
-  if (static_cast<std::size_t>(position) >= count) return nullptr;
+  const auto at = static_cast<std::size_t>(position);
+  if (at >= kernel.inputs) return nullptr;
   const Value* value = nullptr;
-  check(kernel.table, get_input(kernel.table, context, static_cast<std::size_t>(position), &value));
+  check(kernel.table, get_input(kernel.table, context, at, &value));
   return value;
 }
 
@@ -222,12 +222,12 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   const Operator& op = kernel.op();
   const bool scatter = !is_gather(op.kind);
   const ElementType& type = *kernel.type->data;
-  const Tensor data(kernel.table, input(kernel, context, 0), type);
-  Tensor indices(kernel.table, input(kernel, context, 1), *kernel.type->indices);
+  const Tensor data(kernel.runtime(), input(kernel, context, 0), type);
+  Tensor indices(kernel.runtime(), input(kernel, context, 1), *kernel.type->indices);
   if (const Value* shape = input(kernel, context, op.inputs - 1))
-    indices.expand(op.name, kernel.table, shape);
+    indices.expand(op.name, kernel.runtime(), shape);
   Tensor updates;
-  if (scatter) updates = Tensor(kernel.table, input(kernel, context, 2), type);
+  if (scatter) updates = Tensor(kernel.runtime(), input(kernel, context, 2), type);
   const Shape shape = checked_shape(kernel, data.view(), indices.view(), &updates.view());
   if (type.bytes == 0) {
     const auto call = [&](const View& positions, const View& picked) {
@@ -238,7 +238,7 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
     return scatter_text(kernel.table, data, updates, kernel.reduction == Reduction::add, call,
                         make_output);
   }
-  const Tensor out(kernel.table, output(kernel, context, shape), type);
+  const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
   refuse_overlap(kernel, out, indices, "indices");
   if (scatter) refuse_overlap(kernel, out, updates, "updates");
   const bool in_place = scatter && out.view().bytes == data.view().bytes;
@@ -251,11 +251,11 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
 void write_cache(const Kernel& kernel, KernelContext* context) {
   const Operator& op = kernel.op();
   const ElementType& type = *kernel.type->data;
-  const Tensor past_cache(kernel.table, input(kernel, context, 0), type);
-  const Tensor update(kernel.table, input(kernel, context, 1), type);
+  const Tensor past_cache(kernel.runtime(), input(kernel, context, 0), type);
+  const Tensor update(kernel.runtime(), input(kernel, context, 1), type);
   Tensor write_indices;
   const Value* given = input(kernel, context, 2);
-  if (given != nullptr) write_indices = Tensor(kernel.table, given, *kernel.type->indices);
+  if (given != nullptr) write_indices = Tensor(kernel.runtime(), given, *kernel.type->indices);
   const View* starts = given != nullptr ? &write_indices.view() : nullptr;
   check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
   const int axis = resolve_axis(op.name, kernel.axis, past_cache.view(), "past_cache");
@@ -264,7 +264,7 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
     return write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
                             [&] { return output(kernel, context, shape); });
   }
-  const Tensor out(kernel.table, output(kernel, context, shape), type);
+  const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
   if (given != nullptr) refuse_overlap(kernel, out, write_indices, "write_indices");
   refuse_overlap(kernel, out, update, "update");
   const bool in_place = out.view().bytes == past_cache.view().bytes;
@@ -308,6 +308,7 @@ Status* SOWREAP_ORT_CALL create_kernel(const CustomOp* op, Table table, const Ke
     auto kernel = std::make_unique<Kernel>();
     kernel->type = type;
     kernel->table = table;
+    check(table, get_input_count(table, info, &kernel->inputs));
     read_attributes(*kernel, info);
     read_constant(*kernel, info);
     *made = kernel.release();

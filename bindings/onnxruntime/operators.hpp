@@ -42,7 +42,7 @@ struct TypedOp : CustomOp {
   const Operator* op;
   const ElementType* data;
   const ElementType* indices;
-  Table table;
+  const Runtime* runtime;
 };
 
 // Members of CustomOp that make, run and delete kernels.

@@ -1,4 +1,6 @@
 // The entry point of the library, and the table of its operators.
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,7 +78,7 @@ std::size_t SOWREAP_ORT_CALL get_may_inplace(int** inputs, int** outputs) {
 }
 void SOWREAP_ORT_CALL release_nothing(int*, int*) {}
 
-TypedOp make_op(Table table, const Operator& op, const ElementType& data,
+TypedOp make_op(const Runtime& runtime, const Operator& op, const ElementType& data,
                 const ElementType& indices) {
   TypedOp typed{};
   typed.version = api_version;
@@ -100,23 +102,31 @@ TypedOp make_op(Table table, const Operator& op, const ElementType& data,
   typed.op = &op;
   typed.data = &data;
   typed.indices = &indices;
-  typed.table = table;
+  typed.runtime = &runtime;
   return typed;
+}
+
+// Of "1.24.4": 24.
+int minor_of(const char* version) {
+  const char* dot = std::strchr(version, '.');
+  return dot == nullptr ? 0 : std::atoi(dot + 1);
 }
 
 // Sessions keep pointers to what is registered, so nothing of it is ever freed.
 struct Registered {
+  Runtime runtime;
   std::vector<TypedOp> ops;
   OpDomain* domain = nullptr;
 };
 
-std::unique_ptr<Registered> make_registered(Table table) {
+std::unique_ptr<Registered> make_registered(Table table, const char* version) {
   auto made = std::make_unique<Registered>();
+  made->runtime = {table, minor_of(version) >= first_minor_with_shape_reference};
   for (const Operator& op : operators) {
     for (const ElementType& data : element_types) {
       if (data.tensor_scatter_only && op.kind != Kind::tensor_scatter) continue;
-      made->ops.push_back(make_op(table, op, data, int64_type));
-      if (op.int32) made->ops.push_back(make_op(table, op, data, int32_type));
+      made->ops.push_back(make_op(made->runtime, op, data, int64_type));
+      if (op.int32) made->ops.push_back(make_op(made->runtime, op, data, int32_type));
     }
   }
   check(table, create_domain(table, domain_name, &made->domain));
@@ -125,12 +135,12 @@ std::unique_ptr<Registered> make_registered(Table table) {
 }
 
 // One for each onnxruntime in the process.
-OpDomain* domain_of(Table table) {
+OpDomain* domain_of(Table table, const char* version) {
   static std::mutex mutex;
   static auto& all = *new std::map<Table, std::unique_ptr<Registered>>;
   const std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<Registered>& registered = all[table];
-  if (registered == nullptr) registered = make_registered(table);
+  if (registered == nullptr) registered = make_registered(table, version);
   return registered->domain;
 }
 
@@ -148,7 +158,7 @@ RegisterCustomOps(sowreap::ort::SessionOptions* options, const sowreap::ort::Api
       throw Failure{std::string("sowreap needs onnxruntime 1.18 or later; this is ") +
                     base->get_version()};
     }
-    check(table, add_domain(table, options, domain_of(table)));
+    check(table, add_domain(table, options, domain_of(table, base->get_version())));
     return nullptr;
   } catch (const Failure& failure) {
     return create_status(any, fail, failure.text.c_str());

@@ -8,7 +8,20 @@
 namespace sowreap::ort {
 namespace {
 
-Shape read_shape(Table table, const Value* value) {
+[[noreturn]] void refuse_rank() { throw Failure{"sowreap: a tensor has more than 64 dimensions"}; }
+
+Shape read_shape(const Runtime& runtime, const Value* value) {
+  const Table table = runtime.table;
+  if (runtime.has_shape_reference) {
+    int type = 0;
+    const std::int64_t* sizes = nullptr;
+    std::size_t rank = 0;
+    check(table, get_shape_reference(table, value, &type, &sizes, &rank));
+    if (rank > max_rank) refuse_rank();
+    Shape shape;
+    for (std::size_t d = 0; d < rank; ++d) shape.append(sizes[d]);
+    return shape;
+  }
   TensorInfo* info = nullptr;
   check(table, get_info(table, value, &info));
   std::size_t rank = 0;
@@ -19,7 +32,7 @@ Shape read_shape(Table table, const Value* value) {
     good = succeeded(table, get_dimensions(table, info, shape.sizes, rank));
   }
   release_info(table, info);
-  if (!good) throw Failure{"sowreap: a tensor has more than 64 dimensions"};
+  if (!good) refuse_rank();
   return shape;
 }
 
@@ -44,8 +57,12 @@ void set_c_order(const Shape& shape, std::int64_t item, std::int64_t* strides) {
   }
 }
 
-Tensor::Tensor(Table table, const Value* value, const ElementType& type) : value_(value) {
-  const Shape shape = read_shape(table, value);
+Tensor::Tensor(const Runtime& runtime, const Value* value, const ElementType& type)
+    : Tensor(runtime, value, type, read_shape(runtime, value)) {}
+
+Tensor::Tensor(const Runtime& runtime, const Value* value, const ElementType& type,
+               const Shape& shape)
+    : value_(value) {
   std::int64_t strides[max_rank];
   set_c_order(shape, type.bytes, strides);
   set_shape(shape, strides);
@@ -54,7 +71,7 @@ Tensor::Tensor(Table table, const Value* value, const ElementType& type) : value
   count_ = count_of(shape);
   if (type.bytes == 0) return;  // strings: the memory is not ours to read
   void* bytes = nullptr;
-  check(table, get_data(table, const_cast<Value*>(value), &bytes));
+  check(runtime.table, get_data(runtime.table, const_cast<Value*>(value), &bytes));
   view_.bytes = static_cast<char*>(bytes);
 }
 
@@ -75,9 +92,9 @@ void Tensor::set_shape(const Shape& shape, const std::int64_t* strides) {
   view_.strides = strides_;
 }
 
-void Tensor::expand(const char* op, Table table, const Value* shape_value) {
+void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_value) {
   static constexpr ElementType int64_type{7, Dtype::int64, 8, false};
-  const Tensor wanted(table, shape_value, int64_type);
+  const Tensor wanted(runtime, shape_value, int64_type);
   const auto* sizes = reinterpret_cast<const std::int64_t*>(wanted.view().bytes);
   const auto fail = [&] {
     std::string text = "indices have shape " + text_of(shape_);

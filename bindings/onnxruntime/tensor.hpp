@@ -10,7 +10,9 @@ namespace sowreap::ort {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Table table, const Value* value, const ElementType& type);
+  Tensor(const Runtime& runtime, const Value* value, const ElementType& type);
+  // Where the shape is known already.
+  Tensor(const Runtime& runtime, const Value* value, const ElementType& type, const Shape& shape);
   Tensor(const Tensor& other) { *this = other; }
   Tensor& operator=(const Tensor& other);
 
@@ -20,7 +22,7 @@ class Tensor {
 
   // Gives the tensor the shape that Expand would, by strides of 0. Throws Error where the shapes do
   // not go together.
-  void expand(const char* op, Table table, const Value* shape);
+  void expand(const char* op, const Runtime& runtime, const Value* shape);
 
   bool overlaps(const Tensor& other) const;
 

@@ -62,7 +62,7 @@ def feeds() -> dict[str, np.ndarray]:
 
 def test_no_update_is_lost_where_indices_repeat():
     rng = np.random.default_rng(0)
-    cells, updates = 50, 200_000
+    cells, updates = 4, 200_000
     indices = rng.integers(0, cells, (updates, 1))
     expected = np.bincount(indices[:, 0], minlength=cells).astype(np.float32)
     session = InferenceSession(parse_model(SCATTER), quiet(intra_op_num_threads=2))
@@ -135,7 +135,10 @@ def test_scan_body():
         "news": rng.integers(0, 9, (5, 2)).astype(np.float32),
     }
     session = same_as_reference(text, feeds)
-    assert {runs_on for _, _, runs_on in placed(session)} == {"sowreap"}
+    assert placed(session) == [
+        ("GatherElements", "body of 'last' in main", "onnxruntime"),  # 8 bytes
+        ("ScatterElements", "body of 'last' in main", "sowreap"),
+    ]
 
 
 def test_local_functions():
@@ -205,6 +208,14 @@ def test_texts_of_every_kind():
     assert {runs_on for _, _, runs_on in placed(session)} == {"sowreap"}
     none = {"x": feeds["x"], "at": np.zeros(0, np.int64), "news": np.zeros(0, object)}
     same_as_reference(text, none)
+
+
+def test_rows_of_several_texts():
+    text = """<ir_version: 10, opset_import: ["": 18]> main
+      (string[2, 2] x, int64[3] at) => (string[3, 2] y) { y = Gather (x, at) }"""
+    feeds = {"x": np.array([["a", "b"], ["c", "d"]], object), "at": np.array([1, 0, 1])}
+    session = same_as_reference(text, feeds)
+    assert session.run(None, feeds)[0].tolist() == [["c", "d"], ["a", "b"], ["c", "d"]]
 
 
 def test_shapes_may_change_from_run_to_run(feeds):
@@ -423,11 +434,10 @@ def test_an_expand_broadcasts_both_ways(shape):
 
 def test_expands_before_every_operator():
     text = """<ir_version: 10, opset_import: ["": 18]> main
-      (float[5, 4] data, int64[m, 1] at, int64[2] shape, float[m, 4] updates)
+      (float[5, 4] data, int64[m, 1] at, int64[2] shape, int64[2] pair, float[m, 4] updates)
         => (float[m, 4] a, float[m, 2, 4] b, float[m] c, float[5, 4] d) {
         wide = Expand (at, shape)
         a = GatherElements (data, wide)
-        pair = Constant <value_ints = [7, 2]> ()
         tuples = Expand (at, pair)
         b = Gather (data, tuples)
         c = GatherND (data, tuples)
@@ -437,23 +447,28 @@ def test_expands_before_every_operator():
     model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "one"))
     feeds = expanded_feeds()
     feeds["at"] = feeds["at"] % 4
+    feeds["pair"] = np.array([7, 2])
     feeds["updates"] = feeds["updates"].round()
     session = same_as_reference(model, feeds)
     assert all("never built" in node.reason for node in session.placement())
 
 
 def test_constant_tuples_expanded_along_their_components_are_checked():
-    text = """<ir_version: 10, opset_import: ["": 18]> main
-      (float[5, 4] data, int64[2] shape, float[1] updates) => (float[5, 4] output) {
-        at = Constant <value = int64[1, 1] {4}> ()
+    model = parse_model(
+        """<ir_version: 10, opset_import: ["": 18]> main
+        (float[5, 4] data, int64[2] shape, float[m] updates) => (float[5, 4] output) {
         wide = Expand (at, shape)
         output = ScatterND (data, wide, updates) }"""
-    session = InferenceSession(parse_model(text), quiet())
+    )
+    at = np.zeros((5000, 1), np.int64)  # more than a kernel resolves before it writes
+    at[-1] = 4
+    model.graph.initializer.append(numpy_helper.from_array(at, "at"))
+    session = InferenceSession(model, quiet())
     value = ort.OrtValue.ortvalue_from_numpy(np.zeros((5, 4), np.float32))
     feeds = {
         "data": value,
-        "shape": ort.OrtValue.ortvalue_from_numpy(np.array([1, 2])),
-        "updates": ort.OrtValue.ortvalue_from_numpy(np.ones(1, np.float32)),
+        "shape": ort.OrtValue.ortvalue_from_numpy(np.array([5000, 2])),
+        "updates": ort.OrtValue.ortvalue_from_numpy(np.ones(5000, np.float32)),
     }
     with pytest.raises(Exception, match="out of range in component 1"):
         bound(session, feeds, value)
@@ -486,6 +501,28 @@ def test_rules_by_which_a_node_stays():
     }
     assert "sizes of tensors" in nodes["rows"].reason
     assert "constant" in nodes["fixed"].reason
+
+
+def rows_of(width: int, count: str) -> list[str]:
+    text = f"""<ir_version: 10, opset_import: ["": 18]> main
+      (float[n, {width}] x, int64[{count}] at, int64[1] size)
+        => (float[{count}, {width}] y, float[p, {width}] z) {{
+        wide = Expand (at, size)
+        y = Gather (x, at)
+        z = Gather (x, wide) }}"""
+    feeds = {
+        "x": np.arange(3 * width, dtype=np.float32).reshape(3, width),
+        "at": np.array([2, -3]),
+        "size": np.array([2]),
+    }
+    return [node.runs_on for node in same_as_reference(text, feeds).placement()]
+
+
+def test_long_rows_and_tiny_gathers_stay():
+    assert rows_of(63, "m") == ["sowreap", "sowreap"]
+    assert rows_of(64, "m") == ["onnxruntime", "sowreap"]
+    assert rows_of(32, "2") == ["onnxruntime", "onnxruntime"]
+    assert rows_of(33, "2") == ["sowreap", "sowreap"]
 
 
 def test_a_scatter_or_text_never_stays():

@@ -82,7 +82,9 @@ def model_of(
 ) -> onnx.ModelProto:
     inputs = [
         helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+            name,
+            helper.np_dtype_to_tensor_dtype(value.dtype),
+            [f"{name}_{axis}" for axis in range(value.ndim)],
         )
         for name, value in feeds.items()
     ]

@@ -15,7 +15,16 @@ from typing import Any
 import onnx.defs
 import onnx.inliner
 import onnx.shape_inference
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+)
 
 from sowreap._errors import ArgumentError
 from sowreap.onnx._errors import node_name, note_node
@@ -36,6 +45,9 @@ SIZE_OPERATORS = frozenset(
     | {"Min", "Mod", "Mul", "ReduceProd", "Slice", "Squeeze", "Sub", "Unsqueeze"}
 )
 LARGE = 1024  # bytes of a tensor
+# Measured on onnxruntime 1.32 by benchmarks/gather_rules.py, where the kernels are equal.
+LONG_ROW = 256  # bytes
+TINY = 256  # bytes
 PACKED = frozenset({"int4", "uint4", "float4e2m1"})
 REDUCTIONS_OF_TEXT = ("none", "add")
 
@@ -44,6 +56,10 @@ STAYS_SIZES = (
     "its data are sizes of tensors: onnxruntime folds and fuses what is computed with those"
 )
 STAYS_CONSTANT = "all of its inputs are constant: onnxruntime computes it once, at loading"
+STAYS_ROWS = (
+    "its rows have {bytes} bytes: onnxruntime copies rows of 256 and more as fast, and may fuse it"
+)
+STAYS_TINY = "it moves {bytes} bytes: up to 256, calling onnxruntime's own kernel costs less"
 STAYS_PACKED = "items of {type} are packed two to a byte, which the kernels do not read"
 STAYS_TYPE = "{schema} does not allow {type}: onnxruntime refuses it"
 STAYS_REDUCTION = "reduction {reduction!r} is not defined for {type}: onnxruntime refuses it"
@@ -84,11 +100,41 @@ class _Scope:
     title: str
     opset: int
     types: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, list[int | None]] = field(default_factory=dict)
     sizes: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
 
     def inner(self, title: str) -> _Scope:
-        return _Scope(title, self.opset, dict(self.types), set(self.sizes), set(self.constants))
+        return _Scope(
+            title,
+            self.opset,
+            dict(self.types),
+            dict(self.shapes),
+            set(self.sizes),
+            set(self.constants),
+        )
+
+    def note(self, info: ValueInfoProto) -> None:
+        """Note the type of a tensor and, where its rank is known, its shape."""
+        if not info.type.HasField("tensor_type"):
+            return
+        tensor = info.type.tensor_type
+        self.types[info.name] = tensor.elem_type
+        if tensor.HasField("shape"):
+            self.shapes[info.name] = [
+                dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim
+            ]
+
+    def bytes_of(self, name: str, first_axis: int = 0) -> int | None:
+        """Return how many bytes the axes of a tensor from `first_axis` on hold, None if unknown."""
+        if name not in self.shapes or name not in self.types:
+            return None
+        count = helper.tensor_dtype_to_np_dtype(self.types[name]).itemsize
+        for size in self.shapes[name][first_axis:]:
+            if size is None:
+                return None
+            count *= size
+        return count
 
 
 def has_family(model: ModelProto) -> bool:
@@ -157,12 +203,12 @@ class _Rewriter:
             overridable = set()
         for tensor in graph.initializer:
             scope.types[tensor.name] = tensor.data_type
+            scope.shapes[tensor.name] = list(tensor.dims)
             if tensor.name not in overridable:
                 scope.constants.add(tensor.name)
         known = graph if inferred is None else inferred
         for info in (*known.input, *known.value_info, *known.output):
-            if info.type.HasField("tensor_type"):
-                scope.types[info.name] = info.type.tensor_type.elem_type
+            scope.note(info)
         return self._nodes(graph, inferred, [info.name for info in graph.output], scope)
 
     def _nodes(
@@ -201,10 +247,12 @@ class _Rewriter:
     ) -> NodeProto | None:
         """Move a node, or let it stay; return the Expand that it made superfluous to it."""
         name, expand = node_name(node), None
-        reason = self._reason_to_stay(node, scope)
-        if reason is None:
-            if node.op_type != "TensorScatter" and node.domain != DOMAIN:
-                expand = expands.get(node.input[1])
+        if node.op_type != "TensorScatter" and node.domain != DOMAIN and len(node.input) > 1:
+            expand = expands.get(node.input[1])
+        reason = self._reason_to_stay(node, expand is not None, scope)
+        if reason is not None:
+            expand = None
+        else:
             self._move(node, is_output, expand)
         runs_on = DOMAIN if reason is None else "onnxruntime"
         reason = reason or (MOVES if expand is None else MOVES_FOLDED)
@@ -219,7 +267,7 @@ class _Rewriter:
             moved |= self._graph(graph, next(twins, None), inner)
         return moved
 
-    def _reason_to_stay(self, node: NodeProto, scope: _Scope) -> str | None:
+    def _reason_to_stay(self, node: NodeProto, expanded: bool, scope: _Scope) -> str | None:
         """Return by which rule a node stays on onnxruntime, None for one that moves."""
         if node.domain == DOMAIN:
             return None
@@ -237,11 +285,7 @@ class _Rewriter:
             return STAYS_REDUCTION.format(reduction=reduction, type=data_type)
         if node.op_type not in GATHERS or data_type in (None, "string"):
             return None
-        if node.input[0] in scope.sizes:
-            return STAYS_SIZES
-        if all(name in scope.constants for name in node.input):
-            return STAYS_CONSTANT
-        return None
+        return _reason_of_gather(node, expanded, scope)
 
     def _move(self, node: NodeProto, is_output: bool, expand: NodeProto | None) -> None:
         node.domain = DOMAIN
@@ -255,7 +299,7 @@ class _Rewriter:
             node.input.append(expand.input[1])
         for name, value in (("visible", int(is_output)), ("threads", self.threads)):
             if value and not any(attribute.name == name for attribute in node.attribute):
-                node.attribute.append(onnx.helper.make_attribute(name, value))
+                node.attribute.append(helper.make_attribute(name, value))
 
 
 def _is_standard(node: NodeProto, op_type: str) -> bool:
@@ -298,6 +342,24 @@ def _checked_schema(node: NodeProto, opset: int) -> Schema:
     return schema
 
 
+def _reason_of_gather(node: NodeProto, expanded: bool, scope: _Scope) -> str | None:
+    """Return why a gather stays, whose result is right on onnxruntime too."""
+    if node.input[0] in scope.sizes:
+        return STAYS_SIZES
+    if all(name in scope.constants for name in node.input):
+        return STAYS_CONSTANT
+    moved = scope.bytes_of(node.output[0])
+    if moved is not None and moved <= TINY:
+        return STAYS_TINY.format(bytes=moved)
+    data = scope.shapes.get(node.input[0])
+    if node.op_type == "Gather" and data and not expanded:
+        axis = int(_attribute(node, "axis", 0)) % len(data)
+        row = scope.bytes_of(node.input[0], axis + 1)
+        if row is not None and row >= LONG_ROW:
+            return STAYS_ROWS.format(bytes=row)
+    return None
+
+
 def _is_newer(schema: Schema, opset: int) -> bool:
     """Return whether ONNX has a version at `opset` that is not in our table."""
     try:
@@ -337,7 +399,7 @@ def _opset(owner: ModelProto | FunctionProto) -> int:
 
 def _import_domain(owner: ModelProto | FunctionProto) -> None:
     if not any(entry.domain == DOMAIN for entry in owner.opset_import):
-        owner.opset_import.append(onnx.helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
+        owner.opset_import.append(helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
 
 
 def _inline_functions(model: ModelProto) -> None:

@@ -127,14 +127,13 @@ class InferenceSession:
         return self._engine.run(output_names, input_feed, run_options)
 
     def placement(self) -> list[Placement]:
-        """Return where each gather and scatter of the model runs, those of subgraphs and functions
-        too, and why.
+        """Return where each gather and scatter runs, those in bodies too, and why.
 
         Returns
         -------
         list of Placement
             Empty for a model without any, and for one that runs unchanged.
-        """  # noqa: D205
+        """
         return self._engine.placement()
 
     def run_profiled(
