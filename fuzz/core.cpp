@@ -167,10 +167,15 @@ void store(Dtype dtype, char* to, int64_t value) {
   });
 }
 
-// The cell that an index means; -1: out of range.
-int64_t cell_at(Dtype dtype, const char* at, int64_t length) {
+// The cell that an index means; -1: none.
+int64_t cell_at(Dtype dtype, const char* at, int64_t length, Mode mode) {
   return visit_index(dtype, [&](auto value) -> int64_t {
     std::memcpy(&value, at, sizeof value);
+    const auto far = static_cast<uint64_t>(value), cells = static_cast<uint64_t>(length);
+    if (mode == Mode::clip && value < 0) return 0;
+    if (mode == Mode::clip && far >= cells) return length - 1;
+    if (mode == Mode::wrap && value >= 0) return static_cast<int64_t>(far % cells);
+    if (mode == Mode::wrap) return (static_cast<int64_t>(value) % length + length) % length;
     if (value < 0) {
       const auto wide = static_cast<int64_t>(value);
       return wide < -length ? -1 : wide + length;
@@ -315,10 +320,14 @@ struct Definition {
   Op op;
   int axis;  // batch_dims for gather_nd
   Reduction reduction;
+  Mode mode;
+  bool include_self;
+  const char* fill;
 };
 
 // output[addressed] (of scatters) and other[at] for every index tuple and slice, in the order of
-// the standard. `use` gets the address in the addressed array and in the other one.
+// the standard. `use` gets the address in the addressed array, null where the cell is absent, and
+// that in the other one.
 template <class Use>
 void meet(const Definition& def, const View& addressed, Use&& use) {
   const View &indices = *def.indices, &other = *def.other;
@@ -327,14 +336,18 @@ void meet(const Definition& def, const View& addressed, Use&& use) {
   const int k = tuples ? static_cast<int>(indices.shape[indices.rank - 1]) : 1;
   each(other, [&](const int64_t* at, char* item) {
     int64_t target[max_rank], where[max_rank];
+    bool absent = false;
     if (def.op == Op::gather_elements || def.op == Op::scatter_elements) {
       std::copy_n(at, other.rank, target);
-      target[def.axis] = cell_at(indices.dtype, address(indices, at), addressed.shape[def.axis]);
+      target[def.axis] =
+          cell_at(indices.dtype, address(indices, at), addressed.shape[def.axis], def.mode);
+      absent = target[def.axis] < 0;
     } else if (def.op == Op::gather) {
       std::copy_n(at, def.axis, target);
-      const int64_t cell =
-          cell_at(indices.dtype, address(indices, at + def.axis), addressed.shape[def.axis]);
+      const int64_t cell = cell_at(indices.dtype, address(indices, at + def.axis),
+                                   addressed.shape[def.axis], def.mode);
       target[def.axis] = cell;
+      absent = cell < 0;
       std::copy_n(at + def.axis + indices.rank, addressed.rank - def.axis - 1,
                   target + def.axis + 1);
     } else {
@@ -343,18 +356,19 @@ void meet(const Definition& def, const View& addressed, Use&& use) {
       for (int j = 0; j < k; ++j) {
         where[indices.rank - 1] = j;
         target[batch + j] =
-            cell_at(indices.dtype, address(indices, where), addressed.shape[batch + j]);
+            cell_at(indices.dtype, address(indices, where), addressed.shape[batch + j], def.mode);
+        absent |= target[batch + j] < 0;
       }
       std::copy_n(at + indices.rank - 1, addressed.rank - batch - k, target + batch + k);
     }
-    use(address(addressed, target), item);
+    use(absent ? nullptr : address(addressed, target), item);
   });
 }
 
 // Whether the plain loop below can do the arithmetic.
 bool is_plain(const Definition& def) {
   if (def.reduction == Reduction::none) return true;
-  return def.reduction == Reduction::add && def.data->dtype >= Dtype::int8 &&
+  return def.include_self && def.reduction == Reduction::add && def.data->dtype >= Dtype::int8 &&
          def.data->dtype <= Dtype::uint64;
 }
 
@@ -376,6 +390,7 @@ void check_result(const Definition& def, const Array& output) {
   const View& result = output.view;
   if (def.gather) {
     meet(def, *def.data, [&](const char* from, const char* to) {
+      if (from == nullptr) from = def.fill;
       require(std::memcmp(from, to, static_cast<std::size_t>(def.data->item)) == 0,
               "gathered item");
     });
@@ -388,7 +403,9 @@ void check_result(const Definition& def, const Array& output) {
   each(want, [&](const int64_t* at, char* to) {
     std::memcpy(to, address(*def.data, at), static_cast<std::size_t>(def.data->item));
   });
-  meet(def, want, [&](char* to, const char* from) { combine(def, to, from); });
+  meet(def, want, [&](char* to, const char* from) {
+    if (to != nullptr) combine(def, to, from);
+  });
   require(memory == output.content(), "scattered result");
 }
 
@@ -464,7 +481,9 @@ int fuzz_call(Bytes& in) {
   if (op == Op::scatter_elements)
     check_scatter_elements("scatter_elements", data.view, indices.view, updates.view, axis);
   if (op == Op::scatter_nd) check_scatter_nd(data.view, indices.view, updates.view);
-  Reduction reduction = static_cast<Reduction>(is_gather ? 0 : in.below(5));
+  Reduction reduction = static_cast<Reduction>(is_gather ? 0 : in.below(6));
+  const Mode mode = static_cast<Mode>(in.below(4));
+  const bool include_self = !in.one_in(4);
   if (!is_reducible(kind.dtype, reduction)) reduction = Reduction::none;
   if (!lay_out(output, in, result, kind.dtype, kind.item, false)) return 0;
   const int first = op == Op::scatter_nd  ? 0
@@ -477,18 +496,21 @@ int fuzz_call(Bytes& in) {
   for (Array* a : {&data, &updates, &output}) fill(*a, random);
   fill_indices(indices, static_cast<Values>(in.below(3)), random, lengths);
 
+  const std::string fill_item(static_cast<std::size_t>(kind.item), '\x5b');
   Array& written = in_place ? data : output;
   const View& other = is_gather ? output.view : updates.view;
   const View& addressed = is_gather ? data.view : written.view;
   Call call{tuples             ? plan_nd(addressed, indices.view, first, other, !is_gather)
             : op == Op::gather ? plan_gather(addressed, indices.view, first, other)
                                : plan_elements(addressed, indices.view, first, other, !is_gather),
-            {"fuzz", &data.view, &indices.view, first, tuples},
+            {"fuzz", &data.view, &indices.view, first, tuples, mode},
             kind.dtype,
             reduction,
             is_gather || in_place ? nullptr : &data.view,
             &written.view,
-            visible};
+            visible,
+            include_self,
+            fill_item.data()};
   const std::string before = written.content(), data_before = data.content(),
                     indices_before = indices.content(), updates_before = updates.content();
   const bool done = run(call);
@@ -502,7 +524,8 @@ int fuzz_call(Bytes& in) {
   View base = data.view;
   std::string old = data_before;
   if (in_place) base.bytes = old.data() + (data.view.bytes - data.memory.get());
-  check_result({is_gather, &base, &indices.view, &other, &written.view, op, first, reduction},
+  check_result({is_gather, &base, &indices.view, &other, &written.view, op, first, reduction, mode,
+                include_self, fill_item.data()},
                written);
   return 0;
 }

@@ -582,7 +582,7 @@ bool settle(const Work& work, const Part& part, const Walk& batch, const Counts&
             Picked& picked) {
   const bool mean = work.reduction == Reduction::mean;
   if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin) {
-    std::memset(counts.at, 0, static_cast<std::size_t>(counts.bytes));
+    if (counts.bytes > 0) std::memset(counts.at, 0, static_cast<std::size_t>(counts.bytes));
     return true;
   }
   const Divide divide = mean ? select_divide(work.dtype) : nullptr;
@@ -843,7 +843,8 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
       const int64_t items = axis.length * width;
       block.counts = reinterpret_cast<std::uint32_t*>(
           packed + (work.packed ? whole_lines(items * op.width()) : 0));
-      std::memset(block.counts, 0, static_cast<std::size_t>(items) * sizeof *block.counts);
+      if (items > 0)
+        std::memset(block.counts, 0, static_cast<std::size_t>(items) * sizeof *block.counts);
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
     if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;

@@ -49,6 +49,7 @@ def set_pool_limit(limit: int) -> None:
 
 def pool_held() -> int:
     """Unused bytes of results that are kept now."""
+
 def infer_shape(operator: str, shapes: Sequence[Sequence[int]], axis: int) -> tuple[list[int], list[tuple[int, int]]]:
     """
     The shape of the result, and pairs of sizes that must be equal. A size below 0 stands for one that is not known.

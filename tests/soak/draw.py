@@ -15,6 +15,7 @@ from cases import (
     SCATTERS,
     Placed,
     as_dtype,
+    modes_of,
     place,
     random_values,
     reductions_of,
@@ -53,10 +54,19 @@ def draw_small(rng: Random) -> Call:
     shapes, attributes, bounds = draw_shapes(rng, operator, data)
     if operator in ("scatter_elements", "scatter_nd"):
         attributes["reduction"] = str(rng.choice(reductions_of(dtype)))
+        attributes["include_self"] = bool(rng.random() < 0.7)
+    mode = str(rng.choice(modes_of(operator) or ("raise",)))
+    if mode != "raise":
+        attributes["mode"] = mode
+    if mode == "fill" and (dtype.name == "float8_e8m0fnu" or rng.random() < 0.5):
+        attributes["fill_value"] = random_values(rng, dtype, ())[()]
     values = {name: random_values(rng, dtype, shape) for name, shape in shapes.items()}
     index_name = "write_indices" if operator == "tensor_scatter" else "indices"
     if index_name in bounds:
-        values[index_name] = draw_indices(rng, *bounds[index_name], spoil=rng.random() < 0.125)
+        spoil = mode == "raise" and rng.random() < 0.125
+        values[index_name] = draw_indices(rng, *bounds[index_name], spoil)
+        if mode != "raise":
+            values[index_name] = scattered(rng, values[index_name])
     order = ("data", "past_cache", "indices", "updates", "update", "write_indices")
     in_place = operator in SCATTERS and rng.random() < 0.3
     first = next(iter(shapes))
@@ -172,6 +182,15 @@ def draw_indices(
         values = np.array(values)
         values[at] = (info.min, info.max)[int(rng.integers(2))]
     return values
+
+
+def scattered(rng: Random, indices: np.ndarray) -> np.ndarray:
+    """Return indices of which some are near the range, and some anywhere in their dtype."""
+    info = np.iinfo(indices.dtype)
+    near = np.clip(rng.integers(-20, 21, indices.shape), info.min, info.max).astype(indices.dtype)
+    far = rng.integers(info.min, info.max, indices.shape, indices.dtype, endpoint=True)
+    kind = rng.random(indices.shape)
+    return np.asarray(np.where(kind < 0.2, near, np.where(kind < 0.3, far, indices)))
 
 
 def draw_layout(rng: Random, values: np.ndarray, writable: bool) -> Placed:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan, prod
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.utils import parse_bytes
 from numpy.typing import NDArray
 
-import dask
 import sowreap
 from sowreap._arrays import as_array
 from sowreap._errors import ArgumentError, DtypeError, ShapeError, SowreapError

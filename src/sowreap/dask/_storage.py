@@ -9,10 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 from uuid import uuid4
 
+import dask
 import dask.array as da
 from dask.utils import parse_bytes
-
-import dask
 
 if TYPE_CHECKING:
     import zarr
