@@ -159,7 +159,8 @@ def gather_elements(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.gather_elements(jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 0], [1, 0]]), axis=1).tolist()
+    >>> data, indices = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 0], [1, 0]])
+    >>> sj.gather_elements(data, indices, axis=1).tolist()
     [[1, 1], [4, 3]]
     """
     return _gather_elements(jnp.asarray(data), jnp.asarray(indices), axis, mode, fill_value)
@@ -361,7 +362,8 @@ def tensor_scatter(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.tensor_scatter(jnp.zeros((1, 3, 1)), jnp.ones((1, 1, 1)), jnp.array([2])).ravel().tolist()
+    >>> cache, step = jnp.zeros((1, 3, 1)), jnp.ones((1, 1, 1))
+    >>> sj.tensor_scatter(cache, step, jnp.array([2])).ravel().tolist()
     [0.0, 0.0, 1.0]
     """
     starts = None if write_indices is None else jnp.asarray(write_indices)
