@@ -9,10 +9,10 @@ Examples
 >>> import jax, jax.numpy as jnp
 >>> import sowreap.jax as sj
 >>> add = jax.jit(lambda *arrays: sj.scatter_elements(*arrays, reduction="add"))
->>> add(jnp.zeros(3), jnp.array([2, 0, 2]), jnp.array([1.0, 2.0, 3.0]))
-Array([2., 0., 4.], dtype=float32)
->>> jax.grad(lambda data: sj.gather(data, jnp.array([1, 1])).sum())(jnp.zeros(3))
-Array([0., 2., 0.], dtype=float32)
+>>> add(jnp.zeros(3), jnp.array([2, 0, 2]), jnp.array([1.0, 2.0, 3.0])).tolist()
+[2.0, 0.0, 4.0]
+>>> jax.grad(lambda data: sj.gather(data, jnp.array([1, 1])).sum())(jnp.zeros(3)).tolist()
+[0.0, 2.0, 0.0]
 """
 
 from sowreap.jax._functions import (

@@ -144,8 +144,8 @@ def gather(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.gather(jnp.array([10, 20, 30]), jnp.array([2, -3]))
-    Array([30, 10], dtype=int32)
+    >>> sj.gather(jnp.array([10, 20, 30]), jnp.array([2, -3])).tolist()
+    [30, 10]
     """
     data, indices = jnp.asarray(data), jnp.asarray(indices)
     return _gather_any("gather", data, indices, axis, mode, fill_value)
@@ -159,9 +159,9 @@ def gather_elements(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.gather_elements(jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 0], [1, 0]]), axis=1)
-    Array([[1, 1],
-           [4, 3]], dtype=int32)
+    >>> data, indices = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 0], [1, 0]])
+    >>> sj.gather_elements(data, indices, axis=1).tolist()
+    [[1, 1], [4, 3]]
     """
     return _gather_elements(jnp.asarray(data), jnp.asarray(indices), axis, mode, fill_value)
 
@@ -179,8 +179,8 @@ def gather_nd(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.gather_nd(jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]]))
-    Array([2, 3], dtype=int32)
+    >>> sj.gather_nd(jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]])).tolist()
+    [2, 3]
     """
     return _gather_nd(jnp.asarray(data), jnp.asarray(indices), batch_dims, mode, fill_value)
 
@@ -265,8 +265,8 @@ def scatter(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.scatter(jnp.zeros(4), jnp.array([1, 3]), jnp.array([5.0, 6.0]))
-    Array([0., 5., 0., 6.], dtype=float32)
+    >>> sj.scatter(jnp.zeros(4), jnp.array([1, 3]), jnp.array([5.0, 6.0])).tolist()
+    [0.0, 5.0, 0.0, 6.0]
     """
     data, indices, updates = map(jnp.asarray, (data, indices, updates))
     return _scatter_any("scatter", data, indices, updates, axis, "none", True, mode)
@@ -291,8 +291,8 @@ def scatter_elements(
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
     >>> updates = jnp.array([3.0, 4.0])
-    >>> sj.scatter_elements(jnp.zeros(3), jnp.array([2, 2]), updates, reduction="add")
-    Array([0., 0., 7.], dtype=float32)
+    >>> sj.scatter_elements(jnp.zeros(3), jnp.array([2, 2]), updates, reduction="add").tolist()
+    [0.0, 0.0, 7.0]
     """
     data, indices, updates = map(jnp.asarray, (data, indices, updates))
     return _scatter_elements(data, indices, updates, axis, reduction, include_self, mode)
@@ -313,9 +313,8 @@ def scatter_nd(
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
     >>> updates = jnp.array([[2.0, 3.0], [4.0, 5.0]])
-    >>> sj.scatter_nd(jnp.ones((2, 2)), jnp.array([[1], [1]]), updates, "mul")
-    Array([[ 1.,  1.],
-           [ 8., 15.]], dtype=float32)
+    >>> sj.scatter_nd(jnp.ones((2, 2)), jnp.array([[1], [1]]), updates, "mul").tolist()
+    [[1.0, 1.0], [8.0, 15.0]]
     """
     data, indices, updates = map(jnp.asarray, (data, indices, updates))
     return _scatter_nd(data, indices, updates, reduction, include_self, mode)
@@ -363,8 +362,9 @@ def tensor_scatter(
     Examples
     --------
     >>> import jax.numpy as jnp, sowreap.jax as sj
-    >>> sj.tensor_scatter(jnp.zeros((1, 3, 1)), jnp.ones((1, 1, 1)), jnp.array([2])).ravel()
-    Array([0., 0., 1.], dtype=float32)
+    >>> cache, step = jnp.zeros((1, 3, 1)), jnp.ones((1, 1, 1))
+    >>> sj.tensor_scatter(cache, step, jnp.array([2])).ravel().tolist()
+    [0.0, 0.0, 1.0]
     """
     starts = None if write_indices is None else jnp.asarray(write_indices)
     return _tensor_scatter(jnp.asarray(past_cache), jnp.asarray(update), starts, axis, mode)
