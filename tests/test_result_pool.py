@@ -162,7 +162,7 @@ def test_bad_limits(value, error):
         sr.set_pool_limit(value)
 
 
-@pytest.mark.parametrize(("text", "limit"), [("0", 0), ("1048576", 1 << 20), ("", 256 << 20)])
+@pytest.mark.parametrize(("text", "limit"), [("0", 0), ("1048576", 1 << 20)])
 def test_environment(text, limit):
     code = "import sowreap as sr; print(sr.get_pool_limit())"
     done = subprocess.run(
@@ -174,6 +174,17 @@ def test_environment(text, limit):
     )
     assert int(done.stdout) == limit
     assert not done.stderr
+
+
+def test_default_limit():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sowreap as sr; print(sr.get_pool_limit())"],
+        env={name: text for name, text in os.environ.items() if name != "SOWREAP_POOL_LIMIT"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 0 < int(done.stdout) <= 1 << 30
 
 
 def test_a_bad_environment_warns():

@@ -126,7 +126,10 @@ Split split_slices(const Work& work, int threads) {
     if (free >= enough) use(Along::free, free, want);
     if (rows >= enough) use(Along::run, rows, threads);
   }
-  if (split.along == Along::nothing && plan.scatter && picks >= owner_picks &&
+  // Looking at every index twice pays for rows, and for single items that come from memory: into a
+  // cache one thread scatters as fast as it can look.
+  const bool costly = work.run.extent > 1 || work.prefetch || work.counted;
+  if (split.along == Along::nothing && plan.scatter && costly && picks >= owner_picks &&
       plan.axis_count > 0) {
     split.cells = cell_range(plan);
     use(Along::owners, split.cells.end - split.cells.begin, threads);

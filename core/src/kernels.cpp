@@ -77,7 +77,9 @@ struct Combine {
     std::memcpy(to, &a, sizeof a);
   }
   void row(char* __restrict to, const char* __restrict from, int64_t n) const {
-    for (int64_t i = 0; i < n; ++i) (*this)(to + i * width(), from + i * width());
+    int64_t i = 0;
+    if constexpr (requires { F::together(to, from, n); }) i = F::together(to, from, n);
+    for (; i < n; ++i) (*this)(to + i * width(), from + i * width());
   }
 };
 

@@ -1,11 +1,15 @@
 #include "sowreap/result_pool.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <mutex>
 #include <new>
 #include <unordered_map>
+
+#include "sowreap/machine.hpp"
 
 #if !defined(_WIN32)
 #include <pthread.h>
@@ -29,6 +33,11 @@ void* allocate(std::size_t capacity) {
   if (memory != nullptr && page == large_page) madvise(memory, capacity, MADV_HUGEPAGE);
 #endif
   return memory;
+}
+
+// A sixteenth of the machine's memory, and no more than 1 GB.
+std::size_t default_limit() {
+  return static_cast<std::size_t>(std::min<std::int64_t>(memory_bytes() / 16, 1 << 30));
 }
 
 struct Unused {
@@ -124,7 +133,7 @@ class Pool {
   std::mutex mutex_;
   std::deque<Unused> unused_;  // oldest first
   std::unordered_map<void*, std::size_t> in_use_;
-  std::size_t held_ = 0, limit_ = std::size_t{256} << 20;
+  std::size_t held_ = 0, limit_ = default_limit();
 };
 
 // Never destroyed: arrays may die after it would be.

@@ -25,7 +25,8 @@ def set_pool_limit(limit: int) -> None:
     ----------
     limit : int
         Bytes. 0 returns all of them to the system now, and each result when it dies. At import it
-        is 256 MB, or the value of the environment variable ``SOWREAP_POOL_LIMIT``.
+        is a sixteenth of the machine's memory, at most 1 GB, or the value of the environment
+        variable ``SOWREAP_POOL_LIMIT``.
 
     Raises
     ------

@@ -28,6 +28,7 @@ inline std::uint32_t bits_of_float(float value) {
 }
 
 struct Float16 {
+  static constexpr std::uint16_t infinity = 0x7c00;
   std::uint16_t bits;
 
   float to_float() const {
@@ -65,7 +66,29 @@ struct Float16 {
   }
 };
 
+#if defined(__F16C__)
+// Eight of them at a time.
+struct EightFloats {
+  static constexpr int count = 8;
+  __m256 values;
+
+  static EightFloats of_halves(const char* at) {
+    return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)))};
+  }
+  void to_halves(char* at) const {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_cvtps_ph(values, 0));
+  }
+  friend EightFloats operator+(EightFloats a, EightFloats b) {
+    return {_mm256_add_ps(a.values, b.values)};
+  }
+  friend EightFloats operator*(EightFloats a, EightFloats b) {
+    return {_mm256_mul_ps(a.values, b.values)};
+  }
+};
+#endif
+
 struct BFloat16 {
+  static constexpr std::uint16_t infinity = 0x7f80;
   std::uint16_t bits;
 
   float to_float() const { return float_of_bits(static_cast<std::uint32_t>(bits) << 16); }
