@@ -12,11 +12,12 @@ import onnx
 import pytest
 from family import reference_session
 from numpy.testing import assert_array_equal
-from onnx import ModelProto, numpy_helper
-from onnx.parser import parse_model
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.parser import parse_graph, parse_model
 
 import sowreap
-from sowreap.onnx import InferenceSession, MissingEngineError
+from sowreap.onnx import InferenceSession, MissingEngineError, ModelError
+from sowreap.onnx._onnxruntime_engine import EXTERNAL_FOLDER
 
 ort = pytest.importorskip("onnxruntime", reason="the engine is optional")
 
@@ -620,6 +621,117 @@ def test_external_data_is_found_beside_the_model(feeds, tmp_path):
     (tmp_path / "weights.bin").unlink()
     with pytest.raises(Exception, match="weights"):
         InferenceSession(path, options)
+
+
+def external_table(location, **more):
+    """A tensor of 3 * 2 floats in a file of its own."""
+    tensor = TensorProto(name="data", data_type=TensorProto.FLOAT, dims=[3, 2])
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **more}.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+def from_initializer(tensor, gathers):
+    model = parse_model(EXTERNAL_GATHER if gathers else EXTERNAL_COPY)
+    model.graph.initializer.append(tensor)
+    return model
+
+
+def from_branch(tensor, gathers):
+    model = from_initializer(TensorProto(), gathers)
+    del model.graph.initializer[:]
+    body = parse_graph("branch () => (float[3, 2] result) { result = Constant () }")
+    body.node[0].attribute.append(helper.make_attribute("value", tensor))
+    condition = numpy_helper.from_array(np.array(True), "condition")
+    model.graph.initializer.append(condition)
+    choice = helper.make_node("If", ["condition"], ["data"], then_branch=body, else_branch=body)
+    model.graph.node.insert(0, choice)
+    return model
+
+
+def from_default_of_function(tensor, gathers):
+    model = from_initializer(TensorProto(), gathers)
+    del model.graph.initializer[:]
+    node = helper.make_node("Constant", [], ["result"])
+    node.attribute.add(name="value", ref_attr_name="table", type=onnx.AttributeProto.TENSOR)
+    function = helper.make_function(
+        "own", "Table", [], ["result"], [node], [helper.make_opsetid("", 18)]
+    )
+    function.attribute_proto.append(helper.make_attribute("table", tensor))
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.graph.node.insert(0, helper.make_node("Table", [], ["data"], domain="own"))
+    return model
+
+
+EXTERNAL_GATHER = """<ir_version: 8, opset_import: ["": 18]>
+main (int64[n] indices) => (float[n, 2] out) { out = Gather (data, indices) }"""
+EXTERNAL_COPY = """<ir_version: 8, opset_import: ["": 18]>
+main (int64[n] indices) => (float[3, 2] out) { out = Identity (data) }"""
+
+HIDDEN = (from_initializer, from_branch, from_default_of_function)
+
+
+def record_sessions(monkeypatch):
+    """What onnxruntime is given, instead of running it."""
+    given = []
+    monkeypatch.setattr(ort, "InferenceSession", lambda model, *_, **__: given.append(model))
+    return given
+
+
+@pytest.mark.parametrize("gathers", [True, False])
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize(
+    "location",
+    ["../secret", "{host}/secret", "link", "out/secret", "x/../../secret", "*/_ORT_MEM_ADDR_/*"],
+)
+def test_onnxruntime_gets_no_model_with_data_outside_its_folder(
+    hidden, location, gathers, tmp_path, monkeypatch
+):
+    """Releases before 1.24 read any file, and any memory, for whoever asks."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "secret").write_bytes(bytes(24))
+    (folder / "link").symlink_to("../secret")
+    (folder / "out").symlink_to("..")
+    tensor = external_table(location.format(host=tmp_path), offset=4096, length=24)
+    path = folder / "model.onnx"
+    path.write_bytes(hidden(tensor, gathers).SerializeToString())
+    given = record_sessions(monkeypatch)
+    with pytest.raises(ModelError, match="outside the folder"):
+        InferenceSession(path)
+    assert not given
+
+
+@pytest.mark.parametrize("gathers", [True, False])
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_onnxruntime_gets_no_bytes_with_data_in_a_folder_nobody_named(
+    hidden, gathers, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    np.arange(6, dtype=np.float32).tofile(tmp_path / "table")
+    model = hidden(external_table("table"), gathers)
+    for source in (model, model.SerializeToString()):
+        with pytest.raises(ModelError, match="Give the path"):
+            InferenceSession(source)
+    options = quiet()
+    options.add_session_config_entry(EXTERNAL_FOLDER, str(tmp_path / "none"))
+    outside = hidden(external_table("../table"), gathers)
+    with pytest.raises(ModelError, match="outside the folder"):
+        InferenceSession(outside, options)
+
+
+@pytest.mark.parametrize("gathers", [True, False])
+def test_external_data_in_a_folder_of_the_options(gathers, tmp_path):
+    table = np.arange(6, dtype=np.float32).reshape(3, 2)
+    table.tofile(tmp_path / "table")
+    options = quiet()
+    options.add_session_config_entry(EXTERNAL_FOLDER, str(tmp_path))
+    model = from_initializer(external_table("table"), gathers)
+    (found,) = InferenceSession(model, options).run(None, {"indices": np.array([0, 1, 2])})
+    assert_array_equal(found, table)
+    assert options.get_session_config_entry(EXTERNAL_FOLDER) == str(tmp_path)
 
 
 def test_description(feeds):

@@ -9,8 +9,9 @@ import onnx
 from onnx import ModelProto
 
 from sowreap import _core
-from sowreap.onnx._errors import ModelError, one_line
-from sowreap.onnx._onnxruntime_engine import is_external, read_model
+from sowreap.onnx._errors import ModelError
+from sowreap.onnx._loading import check_locations, is_external, load_external_data
+from sowreap.onnx._onnxruntime_engine import read_model
 from sowreap.onnx._rewrite import Placement, rewrite
 
 
@@ -92,9 +93,6 @@ def _load_external(proto: ModelProto, model: object) -> None:
             "Give the path.",
             argument="model",
         )
-    try:
-        onnx.load_external_data_for_model(proto, str(Path(model).parent))
-    except Exception as error:
-        raise ModelError(
-            f"model: external data cannot be read: {one_line(error)}", argument="model"
-        ) from error
+    folder = Path(model).parent
+    check_locations(proto, folder, "model")
+    load_external_data(proto, folder, "model")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from sowreap._errors import DtypeError
 from sowreap.onnx._errors import ModelError, one_line
 
 LONG_DOMAIN = "ai.onnx"
+
+# What onnxruntime takes for memory of the process, not for a file; any offset in it is an address.
+MEMORY_LOCATION = "*/_ORT_"
 
 
 def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto:
@@ -104,37 +107,53 @@ def _read(path: Path, name: str) -> ModelProto:
             f"{name} cannot be read: {reason}.", argument="model", value=str(path)
         ) from error
     proto = _parse(content, name)
-    external = [t for t in all_tensors(proto) if t.data_location == TensorProto.EXTERNAL]
-    for tensor in external:
-        _check_location(tensor, path.parent, name)
+    check_locations(proto, path.parent, name)
+    load_external_data(proto, path.parent, name)
+    return proto
+
+
+def is_external(proto: ModelProto) -> bool:
+    """Return whether a tensor of the model lies in a file of its own."""
+    return any(True for _ in _external_tensors(proto))
+
+
+def load_external_data(proto: ModelProto, folder: Path, name: str) -> None:
+    """Read the external data of a model, whose locations are checked, into it."""
     try:
-        for tensor in external:
-            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
+        for tensor in list(_external_tensors(proto)):
+            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
             tensor.data_location = TensorProto.DEFAULT
             del tensor.external_data[:]
     except Exception as error:
         raise ModelError(
             f"{name}: external data cannot be read: {one_line(error)}",
             argument="model",
-            value=str(path),
+            value=str(folder),
         ) from error
-    return proto
 
 
-def _check_location(tensor: TensorProto, folder: Path, name: str) -> None:
-    """Check that the data of a tensor lies in `folder`, whatever links lead there."""
-    location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
-    try:
-        inside = (folder / location).resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError):  # a NUL in it, or a loop of links
-        inside = False
-    if not inside:
-        raise ModelError(
-            f"{name}: external data of tensor {tensor.name!r} is at {location!r}, which is outside "
-            "the folder of the model. Move it there, and correct the location.",
-            argument="model",
-            value=location,
-        )
+def check_locations(
+    proto: ModelProto, folder: Path, name: str, others: Sequence[Path] = ()
+) -> None:
+    """Check that external data lies in `folder` or one of `others`, whatever links lead there."""
+    for tensor in _external_tensors(proto):
+        location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
+        try:
+            place = (folder / location).resolve()
+            inside = any(place.is_relative_to(each.resolve()) for each in (folder, *others))
+        except (OSError, ValueError):  # a NUL in it, or a loop of links
+            inside = False
+        if not inside or location.startswith(MEMORY_LOCATION):
+            raise ModelError(
+                f"{name}: external data of tensor {tensor.name!r} is at {location!r}, which is "
+                "outside the folder of the model. Move it there, and correct the location.",
+                argument="model",
+                value=location,
+            )
+
+
+def _external_tensors(proto: ModelProto) -> Iterator[TensorProto]:
+    return (t for t in all_tensors(proto) if t.data_location == TensorProto.EXTERNAL)
 
 
 def _parse(content: bytes, name: str) -> ModelProto:

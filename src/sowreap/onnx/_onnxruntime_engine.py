@@ -17,7 +17,7 @@ from sowreap import _core
 from sowreap._errors import DtypeError
 from sowreap.onnx._errors import MissingEngineError, ModelError, one_line
 from sowreap.onnx._evaluator import NodeRecord
-from sowreap.onnx._loading import all_tensors
+from sowreap.onnx._loading import check_locations, is_external, load_external_data
 from sowreap.onnx._ort_values import has_foreign_types, run_with_foreign_types
 from sowreap.onnx._profile import read_profile
 from sowreap.onnx._rewrite import Placement, has_family, name_nodes, rewrite
@@ -121,32 +121,31 @@ class OnnxruntimeEngine:
         return outputs, records
 
     def _open(self, options: Any, name_all: bool = False) -> tuple[Any, list[Placement]]:
-        model, placements, folder = self._prepared(options.intra_op_num_threads, name_all)
+        model, placements, folder = self._prepared(options, name_all)
         if placements and options not in _registered:
             options.register_custom_ops_library(_core.__file__)
             _registered.add(options)
         with _external_folder(options, folder):
             return self._ort.InferenceSession(model, options, **self._arguments), placements
 
-    def _prepared(self, threads: int, name_all: bool) -> tuple[str | bytes, list[Placement], str]:
+    def _prepared(self, options: Any, name_all: bool) -> tuple[str | bytes, list[Placement], str]:
         """Return the model for onnxruntime, placements, and the folder of its external data."""
         source = self._source
-        path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         proto = read_model(source)
-        if proto is not None:
-            self._feeds = Feeds(_without_tensors(proto))
-        if proto is None or not (has_family(proto) or name_all) or not self._on_cpu():
+        if proto is None:
             return _unchanged(source), [], ""
-        folder = ""
-        if path is not None and is_external(proto):
-            folder = str(Path(path).resolve().parent)
-            if self._version() < FIRST_WITH_EXTERNAL_FOLDER:
-                onnx.load_external_data_for_model(proto, folder)
-                folder = ""
+        self._feeds = Feeds(_without_tensors(proto))
+        folder = _checked_folder(proto, source, options) if is_external(proto) else None
+        moves = (has_family(proto) or name_all) and self._on_cpu()
+        if not moves and (folder is None or _path_of(source) is not None):
+            return _unchanged(source), [], ""
+        if folder is not None and self._version() < FIRST_WITH_EXTERNAL_FOLDER:
+            load_external_data(proto, folder, "model")
+            folder = None
         if name_all:
             name_nodes(proto)
-        placements = rewrite(proto, threads)
-        return _serialized(proto), placements, folder
+        placements = rewrite(proto, options.intra_op_num_threads) if moves else []
+        return _serialized(proto), placements, "" if folder is None else str(folder)
 
     def _version(self) -> tuple[int, ...]:
         return tuple(int(part) for part in self._ort.__version__.split(".")[:2])
@@ -198,9 +197,27 @@ def _without_tensors(proto: ModelProto) -> ModelProto:
     return light
 
 
-def is_external(proto: ModelProto) -> bool:
-    """Return whether a tensor of the model lies in a file of its own."""
-    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in all_tensors(proto))
+def _path_of(source: Source) -> Path | None:
+    return Path(source) if isinstance(source, str | os.PathLike) else None
+
+
+def _checked_folder(proto: ModelProto, source: Source, options: Any) -> Path:
+    """Return where the external data of a model lies, of which nothing lies elsewhere."""
+    path = _path_of(source)
+    if path is not None:
+        folder = path.parent.resolve()
+        # Caches keep links to models and their data in one folder, and the files in another.
+        check_locations(proto, folder, f"model file {str(path)!r}", [path.resolve().parent])
+        return folder
+    given = _external_folder_of(options)
+    if not given:
+        raise ModelError(
+            "model has external data, which only its path tells where to find. Give the path, load "
+            f"the data with onnx.load first, or set the entry {EXTERNAL_FOLDER!r} of sess_options.",
+            argument="model",
+        )
+    check_locations(proto, Path(given), "model")
+    return Path(given)
 
 
 def _serialized(proto: ModelProto) -> bytes:
@@ -215,16 +232,21 @@ def _serialized(proto: ModelProto) -> bytes:
     return content
 
 
+def _external_folder_of(options: Any) -> str:
+    try:
+        entry: str = options.get_session_config_entry(EXTERNAL_FOLDER)
+    except Exception:  # there is none
+        return ""
+    return entry
+
+
 @contextmanager
 def _external_folder(options: Any, folder: str) -> Iterator[None]:
     """Tell a session that is made of bytes where external data lies, and only that session."""
     if not folder:
         yield
         return
-    try:
-        before = options.get_session_config_entry(EXTERNAL_FOLDER)
-    except Exception:  # there is none
-        before = ""
+    before = _external_folder_of(options)
     options.add_session_config_entry(EXTERNAL_FOLDER, folder)
     try:
         yield
