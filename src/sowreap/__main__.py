@@ -15,10 +15,11 @@ def main() -> NoReturn:
     try:
         from sowreap._cli.app import cli
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"click", "rich"}:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in {"click", "rich"}:
             raise
         print(
-            f"sowreap: error: the command needs {error.name}, which is not installed; "
+            f"sowreap: error: the command needs {missing}, which is not installed; "
             'run: pip install "sowreap[onnx]"',
             file=sys.stderr,
         )
