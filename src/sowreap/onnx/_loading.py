@@ -82,10 +82,15 @@ def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[Mode
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
     """Yield the graphs in the attributes of a node."""
     for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
-            yield from attribute.graphs
+        yield from graphs_of(attribute)
+
+
+def graphs_of(attribute: AttributeProto) -> Iterator[GraphProto]:
+    """Yield the graphs of an attribute."""
+    if attribute.type == AttributeProto.GRAPH:
+        yield attribute.g
+    elif attribute.type == AttributeProto.GRAPHS:
+        yield from attribute.graphs
 
 
 def walk(nodes: Any) -> Iterator[NodeProto]:
