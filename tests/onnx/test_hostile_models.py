@@ -288,3 +288,54 @@ def test_the_check_reads_a_constant_whose_value_its_caller_gives():
         " { i = Constant <value_ints: ints = @v> () y = Gather (x, i) }",
     )
     assert sowreap.onnx.check(model) is not None
+
+
+def doubling(levels: int) -> ModelProto:
+    """Each function calls the next one twice."""
+    head = '<domain: "own", opset_import: ["": 18, "own": 1]>'
+    functions = [
+        f"{head} F{i} (d, i) => (o) {{ a = own.F{i + 1} (d, i) o = own.F{i + 1} (a, i) }}"
+        for i in range(levels)
+    ]
+    functions.append(
+        f'{head} F{levels} (d, i) => (o) {{ o = ScatterElements <reduction = "add"> (d, i, d) }}'
+    )
+    main = "main (float[n] d, int64[n] i) => (float[n] o) { o = own.F0 (d, i) }"
+    return parsed(main, "\n".join(functions))
+
+
+def mutual(count: int) -> ModelProto:
+    """Each function calls all others."""
+    head = '<domain: "own", opset_import: ["": 18, "own": 1]>'
+    functions = []
+    for i in range(count):
+        calls = " ".join(f"a{j} = own.F{j} (d, i)" for j in range(count) if j != i)
+        end = 'o = ScatterElements <reduction = "add"> (d, i, d)'
+        functions.append(f"{head} F{i} (d, i) => (o) {{ {calls} {end} }}")
+    main = "main (float[n] d, int64[n] i) => (float[n] o) { o = own.F0 (d, i) }"
+    return parsed(main, "\n".join(functions))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [(doubling(60), "60|61"), (doubling(200), "levels"), (mutual(14), "recursive")],
+    ids=["doubling", "deep", "mutual"],
+)
+def test_functions_are_not_written_out_without_bound(model, message, engine, tmp_path):
+    readers = [
+        sowreap.onnx.check,
+        sowreap.onnx.to_python,
+        lambda model: sowreap.onnx.convert(model, tmp_path / "converted.onnx"),
+        lambda model: InferenceSession(model, engine=engine),
+    ]
+    for read in readers:
+        with pytest.raises(sowreap.onnx.ModelError, match=message):
+            read(model)
+
+
+def test_functions_that_call_each_other_often_enough_are_read():
+    model = doubling(5)
+    feeds = {"d": np.ones(2, np.float32), "i": np.array([1, 1])}
+    (found,) = InferenceSession(model, engine="reference").run(None, feeds)
+    assert found[0] == 1
+    assert not [each for each in sowreap.onnx.check(model) if each.severity.name == "ERROR"]

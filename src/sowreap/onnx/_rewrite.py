@@ -28,7 +28,7 @@ from onnx import (
 
 from sowreap._errors import ArgumentError
 from sowreap.onnx._errors import node_name, note_node
-from sowreap.onnx._loading import LONG_DOMAIN, graphs_of, subgraphs, walk
+from sowreap.onnx._loading import LONG_DOMAIN, check_calls, graphs_of, subgraphs, walk
 from sowreap.onnx._schemas import (
     SCHEMAS,
     Schema,
@@ -172,7 +172,10 @@ def rewrite(model: ModelProto, threads: int = 0) -> list[Placement]:
     ------
     ArgumentError
         If a node breaks the schema of its version.
+    ModelError
+        If functions call each other without bound.
     """
+    check_calls(model, "model")
     _inline_functions(model)
     return _Rewriter(model, threads).run()
 
