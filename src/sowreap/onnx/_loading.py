@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,10 @@ from sowreap._errors import DtypeError
 from sowreap.onnx._errors import ModelError, one_line
 
 LONG_DOMAIN = "ai.onnx"
+
+FunctionKey = tuple[str, str]
+MOST_CALLS = 50_000  # of functions in a model, each call within a call counted
+MOST_NESTED = 100  # functions that call one another
 
 # What onnxruntime takes for memory of the process, not for a file; any offset in it is an address.
 MEMORY_LOCATION = "*/_ORT_"
@@ -46,6 +52,7 @@ def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto
         If `model` is none of these kinds of object.
     """
     proto, name = read_model(model)
+    check_calls(proto, name)
     check_model(proto, name)
     return _with_plain_functions(proto)
 
@@ -82,10 +89,15 @@ def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[Mode
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
     """Yield the graphs in the attributes of a node."""
     for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
-            yield from attribute.graphs
+        yield from graphs_of(attribute)
+
+
+def graphs_of(attribute: AttributeProto) -> Iterator[GraphProto]:
+    """Yield the graphs of an attribute."""
+    if attribute.type == AttributeProto.GRAPH:
+        yield attribute.g
+    elif attribute.type == AttributeProto.GRAPHS:
+        yield from attribute.graphs
 
 
 def walk(nodes: Any) -> Iterator[NodeProto]:
@@ -283,26 +295,57 @@ def _with_plain_functions(proto: ModelProto) -> ModelProto:
             node.attribute.extend(default for default in defaults if default.name not in given)
     for function in plain.functions:
         function.attribute.extend(default.name for default in function.attribute_proto)
-    ordered = _in_call_order(by_key)
+    ordered = [copied(by_key[key]) for key in _calls(proto)]
     del plain.functions[:]
     plain.functions.extend(ordered)
     return plain
 
 
-def _in_call_order(by_key: dict[tuple[str, str], FunctionProto]) -> list[FunctionProto]:
-    """Sort functions so that each follows those it calls."""
-    ordered: list[FunctionProto] = []
-    seen: set[tuple[str, str]] = set()
+def copied(function: FunctionProto) -> FunctionProto:
+    """Return a copy, which lives on where its model lets go of it."""
+    copy = FunctionProto()
+    copy.CopyFrom(function)
+    return copy
 
-    def add(key: tuple[str, str]) -> None:
-        if key in by_key and key not in seen:
-            seen.add(key)
-            for node in walk(by_key[key].node):
-                add((node.domain, node.op_type))
-            copy = FunctionProto()
-            copy.CopyFrom(by_key[key])
-            ordered.append(copy)
 
-    for key in by_key:
-        add(key)
-    return ordered
+def check_calls(proto: ModelProto, name: str) -> None:
+    """Check that functions stay within bounds where each call is written out.
+
+    Each may call the next one twice: their number is then the power of 2 that a few lines ask for.
+    """
+    try:
+        calls = _calls(proto)
+    except CycleError as error:
+        cycle = " calls ".join(".".join(key) for key in error.args[1])
+        raise ModelError(
+            f"{name} is broken: its functions are recursive: {cycle}.", argument="model"
+        ) from error
+    written_out: dict[FunctionKey, int] = {}
+    depths: dict[FunctionKey, int] = {}
+    for key, called in calls.items():
+        written_out[key] = sum(n * (1 + written_out[each]) for each, n in called.items())
+        depths[key] = 1 + max((depths[each] for each in called), default=0)
+    keys = ((node.domain, node.op_type) for node in walk(proto.graph.node))
+    count = sum(1 + written_out[key] for key in keys if key in written_out)
+    depth = max(depths.values(), default=0)
+    if count > MOST_CALLS or depth > MOST_NESTED:
+        raise ModelError(
+            f"{name}: its functions call each other {count} times, up to {depth} deep; at most "
+            f"{MOST_CALLS} calls and {MOST_NESTED} levels are read. Write the functions out first.",
+            argument="model",
+            value=count,
+        )
+
+
+def _calls(proto: ModelProto) -> dict[FunctionKey, Counter[FunctionKey]]:
+    """Return how often each function calls each other one, those that are called first."""
+    functions = {(each.domain, each.name): each for each in proto.functions}
+    calls = {
+        key: Counter(
+            called
+            for node in walk(function.node)
+            if (called := (node.domain, node.op_type)) in functions
+        )
+        for key, function in functions.items()
+    }
+    return {key: calls[key] for key in TopologicalSorter(calls).static_order()}

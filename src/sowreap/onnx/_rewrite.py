@@ -28,8 +28,15 @@ from onnx import (
 
 from sowreap._errors import ArgumentError
 from sowreap.onnx._errors import node_name, note_node
-from sowreap.onnx._loading import LONG_DOMAIN, subgraphs, walk
-from sowreap.onnx._schemas import SCHEMAS, Schema, element_name, find_schema, node_value
+from sowreap.onnx._loading import LONG_DOMAIN, check_calls, graphs_of, subgraphs, walk
+from sowreap.onnx._schemas import (
+    SCHEMAS,
+    Schema,
+    element_name,
+    find_schema,
+    known_dtype,
+    node_value,
+)
 from sowreap.onnx._values import CONSTANT_INITIALIZERS_BEFORE_IR
 
 DOMAIN = "sowreap"
@@ -129,7 +136,10 @@ class _Scope:
         """Return how many bytes the axes of a tensor from `first_axis` on hold, None if unknown."""
         if name not in self.shapes or name not in self.types:
             return None
-        count = helper.tensor_dtype_to_np_dtype(self.types[name]).itemsize
+        dtype = known_dtype(self.types[name])
+        if dtype is None:
+            return None
+        count = dtype.itemsize
         for size in self.shapes[name][first_axis:]:
             if size is None:
                 return None
@@ -162,7 +172,10 @@ def rewrite(model: ModelProto, threads: int = 0) -> list[Placement]:
     ------
     ArgumentError
         If a node breaks the schema of its version.
+    ModelError
+        If functions call each other without bound.
     """
+    check_calls(model, "model")
     _inline_functions(model)
     return _Rewriter(model, threads).run()
 
@@ -223,14 +236,15 @@ class _Rewriter:
             uses.update(node.input)
             for graph in subgraphs(node):
                 uses.update(info.name for info in graph.output)
-        expands = {node.output[0]: node for node in body.node if _is_standard(node, "Expand")}
+        expands = {node.output[0]: node for node in body.node if _is_whole_expand(node)}
         moved = False
         folded: set[str] = set()
         for position, node in enumerate(body.node):
             twin = None if inferred is None else inferred.node[position]
             moved |= self._inner_graphs(node, twin, scope)
             if _is_family(node):
-                expand = self._place(node, node.output[0] in outputs, expands, scope)
+                is_output = any(name in outputs for name in node.output)
+                expand = self._place(node, is_output, expands, scope)
                 moved |= node.domain == DOMAIN
                 if expand is not None:
                     uses[expand.output[0]] -= 1
@@ -238,7 +252,8 @@ class _Rewriter:
             _note_outputs(node, scope)
         for position in reversed(range(len(body.node))):
             node = body.node[position]
-            if node.op_type == "Expand" and node.output[0] in folded and not uses[node.output[0]]:
+            name = node.output[0] if _is_whole_expand(node) else ""
+            if name in folded and not uses[name]:
                 del body.node[position]
         return moved
 
@@ -289,8 +304,8 @@ class _Rewriter:
 
     def _move(self, node: NodeProto, is_output: bool, expand: NodeProto | None) -> None:
         node.domain = DOMAIN
-        if not node.name and node.output[0] not in self.names:
-            node.name = node.output[0]
+        if not node.name and node_name(node) not in self.names:
+            node.name = node_name(node)
             self.names.add(node.name)
         while node.input and not node.input[-1]:
             node.input.pop()
@@ -306,17 +321,20 @@ def _is_standard(node: NodeProto, op_type: str) -> bool:
     return node.op_type == op_type and node.domain in STANDARD_DOMAINS
 
 
+def _is_whole_expand(node: NodeProto) -> bool:
+    """Whether a node is an Expand with all that it needs, which broken models need not give."""
+    is_whole = len(node.input) == 2 and len(node.output) == 1 and all((*node.input, *node.output))
+    return _is_standard(node, "Expand") and is_whole
+
+
 def _is_family(node: NodeProto) -> bool:
     return node.op_type in FAMILY and node.domain in (*STANDARD_DOMAINS, DOMAIN)
 
 
 def _titled_subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    titles = [
-        attribute.name
-        for attribute in node.attribute
-        for _ in ([attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs)
-    ]
-    return zip(titles, subgraphs(node), strict=True)
+    for attribute in node.attribute:
+        for graph in graphs_of(attribute):
+            yield attribute.name, graph
 
 
 def _checked_schema(node: NodeProto, opset: int) -> Schema:
@@ -336,6 +354,12 @@ def _checked_schema(node: NodeProto, opset: int) -> Schema:
                     operator=node.op_type,
                     argument=name,
                 )
+        if len(node.output) != 1:
+            raise ArgumentError(
+                f"{schema}: the node has {len(node.output)} outputs; the operator has one.",
+                operator=node.op_type,
+                argument="output",
+            )
     except ArgumentError as error:
         note_node(error, node)
         raise
@@ -440,6 +464,8 @@ def _inline_functions(model: ModelProto) -> None:
             tensor.ClearField("raw_data")
     try:
         model.CopyFrom(onnx.inliner.inline_selected_functions(model, sorted(concerned)))
+    except Exception:  # broken functions, which onnxruntime refuses; the class is not public
+        pass
     finally:
         for tensor in model.graph.initializer:
             if tensor.name in held:

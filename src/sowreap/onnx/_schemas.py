@@ -14,6 +14,7 @@ import numpy as np
 from onnx import AttributeProto, TensorProto, helper
 
 from sowreap._errors import ArgumentError, DtypeError
+from sowreap.onnx._errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,30 @@ def element_type(dtype: np.dtype[Any]) -> str:
 
 def element_name(number: int) -> str:
     """Return the name of a ``TensorProto`` element type as type strings spell it."""
+    if number not in TensorProto.DataType.values():
+        return f"element type {number}"
     return str(TensorProto.DataType.Name(number)).lower()
+
+
+def known_dtype(number: int) -> np.dtype[Any] | None:
+    """Return the dtype of an element type of ONNX, None for the undefined and the unheard-of."""
+    try:
+        dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(number)
+    except KeyError:
+        return None
+    return dtype
+
+
+def numpy_dtype(number: int) -> np.dtype[Any]:
+    """Return the dtype of an element type of ONNX, which a model must name."""
+    dtype = known_dtype(number)
+    if dtype is None:
+        raise ModelError(
+            f"model is broken: it names the element type {number}, which ONNX does not have.",
+            argument="model",
+            value=number,
+        )
+    return dtype
 
 
 def node_value(attribute: AttributeProto) -> Any:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
 
 from sowreap._errors import ArgumentError, DtypeError, ShapeError
-from sowreap.onnx._schemas import element_name, element_type
+from sowreap.onnx._schemas import element_name, element_type, numpy_dtype
 
 CONSTANT_INITIALIZERS_BEFORE_IR = 4
 
@@ -156,7 +156,7 @@ def _checked_tensor(name: str, value_type: TypeProto, value: Any) -> np.ndarray[
             "Pass its filled() or its data.",
             argument=name,
         )
-    expected = helper.tensor_dtype_to_np_dtype(value_type.tensor_type.elem_type)
+    expected = numpy_dtype(value_type.tensor_type.elem_type)
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -17,7 +17,7 @@ from sowreap.onnx._check.runtimes import STATEMENTS, Statement
 from sowreap.onnx._check.sites import Site
 from sowreap.onnx._check.static import static_sites
 from sowreap.onnx._errors import ModelError
-from sowreap.onnx._loading import check_model, read_model
+from sowreap.onnx._loading import check_calls, check_model, read_model
 
 __all__ = ["RULES", "STATEMENTS", "Finding", "Severity", "Statement", "check"]
 
@@ -72,6 +72,7 @@ def check(
     """
     schema.feature_level(feature_level)
     proto, name = read_model(model)
+    check_calls(proto, name)
     found = _Findings(feature_level)
     broken = _broken(proto, name)
     try:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from sowreap.onnx._check.findings import RULES, Finding, statements
 from sowreap.onnx._errors import ModelError, node_name, one_line
-from sowreap.onnx._schemas import Schema, element_type, node_value, versions
+from sowreap.onnx._schemas import Schema, element_type, known_dtype, node_value, versions
 
 Array = NDArray[Any]
 Size = int | str | None
@@ -82,15 +82,6 @@ class Value:
 
 
 UNKNOWN = Value()
-
-
-def known_dtype(number: int) -> np.dtype[Any] | None:
-    """Return the dtype of an element type of ONNX, None for the undefined and the unheard-of."""
-    try:
-        dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(number)
-    except KeyError:
-        return None
-    return dtype
 
 
 @dataclass(frozen=True)

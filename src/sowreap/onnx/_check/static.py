@@ -20,9 +20,10 @@ from onnx import (
 )
 
 from sowreap.onnx import _values
-from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value, known_dtype
+from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value
 from sowreap.onnx._errors import node_name
 from sowreap.onnx._loading import all_nodes, subgraphs, walk
+from sowreap.onnx._schemas import known_dtype
 
 OVERRIDABLE_SINCE_IR = 4
 
@@ -172,6 +173,8 @@ def _described(value_type: TypeProto) -> Value:
 
 def _constant(node: NodeProto) -> Value:
     for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            return UNKNOWN
         value = helper.get_attribute_value(attribute)
         if attribute.name == "value":
             return Value.of_tensor(value)

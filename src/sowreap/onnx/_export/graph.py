@@ -141,7 +141,13 @@ class FunctionBody:
             self._expression(node, inputs, scope, wanted)
 
     def _constant(self, node: NodeProto, scope: Scope) -> None:
-        (attribute,) = node.attribute
+        if len(node.attribute) != 1:
+            raise ModelError(
+                f"node {node_name(node)!r} (Constant) has {len(node.attribute)} attributes; it "
+                "must have one, which is its value.",
+                argument="model",
+            )
+        attribute = node.attribute[0]
         convert = _CONSTANT_ATTRIBUTES.get(attribute.name)
         if convert is None:
             raise ModelError(

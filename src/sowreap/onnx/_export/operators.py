@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from onnx import helper
 
 from sowreap.onnx._export.call import Call
 from sowreap.onnx._export.text import dtype_text, list_text, number, quoted, tuple_text
-from sowreap.onnx._schemas import find_schema
+from sowreap.onnx._schemas import find_schema, numpy_dtype
 
 Writer = Callable[[Call], str | None]
 
@@ -343,7 +342,7 @@ def _cast(c: Call) -> str | None:
 
 def _cast_target(to: int) -> str:
     """Return the dtype of a cast, "" where a cast is more than ``astype``."""
-    dtype = helper.tensor_dtype_to_np_dtype(to)
+    dtype = numpy_dtype(to)
     if dtype.kind in "OUST":
         return "str"
     is_plain = dtype.type.__module__ == "numpy" or dtype.name == "bfloat16"

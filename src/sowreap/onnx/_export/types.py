@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx.defs
-from onnx import TypeProto, helper
+from onnx import TypeProto
 
 from sowreap.onnx._export.call import Call
+from sowreap.onnx._schemas import numpy_dtype
 
 _SEQUENCES = {"SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert"}
 _SEQUENCES |= {"SequenceMap", "SplitToSequence", "StringSplitToSequence"}
@@ -21,7 +22,7 @@ def dtype_of(value_type: TypeProto) -> np.dtype[Any] | None:
         return dtype_of(value_type.optional_type.elem_type)
     if value_type.WhichOneof("value") != "tensor_type" or not value_type.tensor_type.elem_type:
         return None
-    return helper.tensor_dtype_to_np_dtype(value_type.tensor_type.elem_type)
+    return numpy_dtype(value_type.tensor_type.elem_type)
 
 
 def is_sequence(value_type: TypeProto) -> bool:
@@ -35,7 +36,7 @@ def output_dtype(c: Call, domain: str, position: int) -> np.dtype[Any] | None:
     """Return the dtype of an output where the inputs or attributes tell."""
     if c.op_type in ("Cast", "EyeLike", "Bernoulli") and domain == "":
         number = c.attributes.get("to", c.attributes.get("dtype"))
-        return None if number is None else helper.tensor_dtype_to_np_dtype(number)
+        return None if number is None else numpy_dtype(number)
     if c.op_type == "ConstantOfShape" and domain == "":
         filler = c.attributes.get("value")
         return np.dtype(np.float32) if filler is None else filler.dtype
@@ -73,4 +74,4 @@ def _named(text: str) -> np.dtype[Any] | None:
     if name == text:
         return None
     number = onnx.TensorProto.DataType.Value(name.upper())
-    return helper.tensor_dtype_to_np_dtype(number)
+    return numpy_dtype(number)
