@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import atheris
+
 from instrument import instrument
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "directml"))

@@ -13,9 +13,9 @@ from pathlib import Path
 import atheris
 import ml_dtypes
 import numpy as np
-from instrument import instrument
 
 import sowreap
+from instrument import instrument
 from sowreap import _reference
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

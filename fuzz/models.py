@@ -16,11 +16,11 @@ from pathlib import Path
 
 import atheris
 import numpy as np
-from instrument import instrument
 from onnx import TensorProto, helper
 from onnx.parser import parse_model
 
 import sowreap
+from instrument import instrument
 from sowreap.onnx import InferenceSession
 
 MOST_ITEMS = 4096  # of an input that the model declares

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from descriptors import changed, good
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sowreap as sr
+from descriptors import changed, good
 from sowreap.directml import Binding, DescriptorError, OperatorDesc, Report, Tensor, execute, schema
 from sowreap.directml.execute import MOST_REPEATED
 

@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 import pytest
-from descriptors import changed, good
 
+from descriptors import changed, good
 from sowreap import SowreapError
 from sowreap.directml import Binding, OperatorDesc, Tensor, execute, validate
 from sowreap.directml.schema import DATA_TYPES, FEATURE_LEVELS, OPERATORS

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from descriptors import changed, good
 
 import sowreap
+from descriptors import changed, good
 from sowreap.directml import Binding, DescriptorError, OperatorDesc, execute, structs, validate
 from sowreap.directml.rules import RULES
 from sowreap.directml.schema import DATA_TYPES, FEATURE_LEVELS, OPERATORS

@@ -18,6 +18,7 @@ from onnx.parser import parse_graph, parse_model
 import sowreap
 from sowreap.onnx import InferenceSession, MissingEngineError, ModelError
 from sowreap.onnx._onnxruntime_engine import EXTERNAL_FOLDER
+from sowreap.onnx._rewrite import rewrite
 
 ort = pytest.importorskip("onnxruntime", reason="the engine is optional")
 
@@ -402,18 +403,39 @@ def test_an_expand_with_other_readers_stays(tmp_path):
     assert operators(session, tmp_path) == ["Expand", "ScatterElements", "Add"]
 
 
-def test_an_expand_that_a_body_reads_stays(tmp_path):
-    text = """<ir_version: 10, opset_import: ["": 18]> main
+def bodies_that_read(wide: str, otherwise: str) -> str:
+    return f"""<ir_version: 10, opset_import: ["": 18]> main
       (bool choice, float[n, k] data, int64[m, 1] at, int64[2] shape, float[m, k] updates)
-        => (float[n, k] output) {
+        => (float[n, k] output) {{
         wide = Expand (at, shape)
         first = ScatterElements (data, wide, updates)
         output = If (choice) <
           then_branch = yes () => (float[n, k] a)
-            { a = ScatterElements <reduction = "add"> (first, wide, updates) },
-          else_branch = no () => (float[n, k] b) { b = Identity (first) }> }"""
-    session = same_as_reference(text, expanded_feeds() | {"choice": np.array(True)})
+            {{ {wide} a = ScatterElements <reduction = "add"> (first, wide, updates) }},
+          else_branch = no () => (float[n, k] b) {{ {otherwise} }}> }}"""
+
+
+@pytest.mark.parametrize("choice", [True, False])
+def test_an_expand_in_front_of_bodies_is_not_run(tmp_path, choice):
+    text = bodies_that_read("", "b = Identity (first)")
+    session = same_as_reference(text, expanded_feeds() | {"choice": np.array(choice)})
+    assert operators(session, tmp_path) == ["ScatterElements", "If"]
+    assert all("never built" in place.reason for place in session.placement())
+
+
+def test_an_expand_that_a_body_reads_otherwise_stays(tmp_path):
+    text = bodies_that_read(
+        "", "more = CastLike (wide, first) total = ReduceSum (more) b = Add (first, total)"
+    )
+    session = same_as_reference(text, expanded_feeds() | {"choice": np.array(False)})
     assert operators(session, tmp_path) == ["Expand", "ScatterElements", "If"]
+
+
+@pytest.mark.parametrize("hidden", ["wide = Neg (up)", "at = Identity (up)"])
+def test_a_body_may_hide_what_an_expand_outside_is_called(hidden):
+    text = bodies_that_read(f"up = Expand (at, shape) {hidden}", "b = Identity (first)")
+    folded = ["never built" in place.reason for place in rewrite(parse_model(text))]
+    assert folded == [True, False]
 
 
 @pytest.mark.parametrize("shape", [[7, 5], [7, 3], [1, 7, 4], [8, 4], [7, -1]])

@@ -123,9 +123,9 @@ struct ThroughFloat {
   }
 };
 
-// min and max of half formats choose one of the two, bits and all, by comparing integers: several
-// fit a vector register without being converted. The bits of a number are its place among those of
-// its sign; those of negative numbers run the other way.
+// min and max of half formats choose one of the two, bits and all. Rows compare them as integers,
+// so that many fit a vector register without being converted. The bits of a number are its place
+// among those of its sign; those of negative numbers run the other way.
 template <class Half>
 std::int16_t place_of(Half half) {
   const auto bits = static_cast<std::int16_t>(half.bits);
@@ -135,23 +135,40 @@ template <class Half>
 bool is_nan(Half half) {
   return static_cast<std::uint16_t>(half.bits & 0x7fff) > Half::infinity;
 }
-// Whether `b` replaces `a` where `before` says that it comes first: zeros of both signs are equal,
-// and a NaN stays or replaces.
-template <class Half>
-bool replaces(Half a, Half b, bool before) {
-  const bool zeros = static_cast<std::uint16_t>((a.bits | b.bits) & 0x7fff) == 0;
-  return is_nan(b) | (before & !zeros & !is_nan(a));
+// A row of `n`; `before` says of two places whether the second comes first. Zeros of
+// both signs are equal, and a NaN stays or replaces.
+template <class Half, class Before>
+void choose_row(char* __restrict to, const char* __restrict from, std::int64_t n, Before before) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    Half a, b;
+    std::memcpy(&a, to + i * 2, sizeof a);
+    std::memcpy(&b, from + i * 2, sizeof b);
+    const bool zeros = static_cast<std::uint16_t>((a.bits | b.bits) & 0x7fff) == 0;
+    const bool take = is_nan(b) | (before(place_of(a), place_of(b)) & !zeros & !is_nan(a));
+    a = choose(take, b, a);
+    std::memcpy(to + i * 2, &a, sizeof a);
+  }
 }
 template <class Half>
 struct MinHalf {
   Half operator()(Half a, Half b) const {
-    return choose(replaces(a, b, place_of(b) < place_of(a)), b, a);
+    const float x = a.to_float(), y = b.to_float();
+    return choose((y < x) | (y != y), b, a);
+  }
+  static std::int64_t together(char* to, const char* from, std::int64_t n) {
+    choose_row<Half>(to, from, n, [](std::int16_t a, std::int16_t b) { return b < a; });
+    return n;
   }
 };
 template <class Half>
 struct MaxHalf {
   Half operator()(Half a, Half b) const {
-    return choose(replaces(a, b, place_of(b) > place_of(a)), b, a);
+    const float x = a.to_float(), y = b.to_float();
+    return choose((y > x) | (y != y), b, a);
+  }
+  static std::int64_t together(char* to, const char* from, std::int64_t n) {
+    choose_row<Half>(to, from, n, [](std::int16_t a, std::int16_t b) { return b > a; });
+    return n;
   }
 };
 

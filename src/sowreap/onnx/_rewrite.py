@@ -7,7 +7,6 @@ indices, and the attributes `visible` (its output may be memory of the user) and
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,6 +109,7 @@ class _Scope:
     shapes: dict[str, list[int | None]] = field(default_factory=dict)
     sizes: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
+    expands: dict[str, NodeProto] = field(default_factory=dict)
 
     def inner(self, title: str) -> _Scope:
         return _Scope(
@@ -119,6 +119,7 @@ class _Scope:
             dict(self.shapes),
             set(self.sizes),
             set(self.constants),
+            dict(self.expands),
         )
 
     def note(self, info: ValueInfoProto) -> None:
@@ -194,6 +195,7 @@ class _Rewriter:
         self.placements: list[Placement] = []
         bodies = (model.graph, *model.functions)
         self.names = {node.name for body in bodies for node in walk(body.node)}
+        self.folded: set[str] = set()  # outputs of Expand that a moved node no longer reads
 
     def run(self) -> list[Placement]:
         model = self.model
@@ -231,48 +233,38 @@ class _Rewriter:
         outputs: list[str],
         scope: _Scope,
     ) -> bool:
-        uses = Counter(outputs)
-        for node in walk(body.node):
-            uses.update(node.input)
-            for graph in subgraphs(node):
-                uses.update(info.name for info in graph.output)
         expands = {node.output[0]: node for node in body.node if _is_whole_expand(node)}
+        scope.expands = _not_hidden(scope.expands, body) | expands
         moved = False
-        folded: set[str] = set()
         for position, node in enumerate(body.node):
             twin = None if inferred is None else inferred.node[position]
             moved |= self._inner_graphs(node, twin, scope)
             if _is_family(node):
-                is_output = any(name in outputs for name in node.output)
-                expand = self._place(node, is_output, expands, scope)
+                self._place(node, any(name in outputs for name in node.output), scope)
                 moved |= node.domain == DOMAIN
-                if expand is not None:
-                    uses[expand.output[0]] -= 1
-                    folded.add(expand.output[0])
             _note_outputs(node, scope)
+        folded = self.folded & expands.keys()
+        unused = folded - _used(body, outputs) if folded else folded
         for position in reversed(range(len(body.node))):
-            node = body.node[position]
-            name = node.output[0] if _is_whole_expand(node) else ""
-            if name in folded and not uses[name]:
+            if unused.intersection(body.node[position].output):
                 del body.node[position]
         return moved
 
-    def _place(
-        self, node: NodeProto, is_output: bool, expands: dict[str, NodeProto], scope: _Scope
-    ) -> NodeProto | None:
-        """Move a node, or let it stay; return the Expand that it made superfluous to it."""
+    def _place(self, node: NodeProto, is_output: bool, scope: _Scope) -> None:
+        """Move a node, without the Expand in front of its indices, or let it stay."""
         name, expand = node_name(node), None
         if node.op_type != "TensorScatter" and node.domain != DOMAIN and len(node.input) > 1:
-            expand = expands.get(node.input[1])
+            expand = scope.expands.get(node.input[1])
         reason = self._reason_to_stay(node, expand is not None, scope)
         if reason is not None:
             expand = None
         else:
             self._move(node, is_output, expand)
+        if expand is not None:
+            self.folded.add(expand.output[0])
         runs_on = DOMAIN if reason is None else "onnxruntime"
         reason = reason or (MOVES if expand is None else MOVES_FOLDED)
         self.placements.append(Placement(name, node.op_type, scope.title, runs_on, reason))
-        return expand
 
     def _inner_graphs(self, node: NodeProto, twin: NodeProto | None, scope: _Scope) -> bool:
         moved = False
@@ -391,6 +383,26 @@ def _is_newer(schema: Schema, opset: int) -> bool:
     except onnx.defs.SchemaError:
         return False
     return bool(known.since_version > schema.since_version)
+
+
+def _not_hidden(
+    expands: dict[str, NodeProto], body: GraphProto | FunctionProto
+) -> dict[str, NodeProto]:
+    """Return the nodes around a body whose names mean the same inside it."""
+    own = {name for node in body.node for name in node.output}
+    if isinstance(body, GraphProto):
+        own.update(item.name for item in (*body.input, *body.initializer))
+    return {name: node for name, node in expands.items() if own.isdisjoint((name, *node.input))}
+
+
+def _used(body: GraphProto | FunctionProto, outputs: list[str]) -> set[str]:
+    """Return the names that the nodes of a body, its subgraphs and its outputs read."""
+    used = set(outputs)
+    for node in walk(body.node):
+        used.update(node.input)
+        for graph in subgraphs(node):
+            used.update(info.name for info in graph.output)
+    return used
 
 
 def _attribute(node: NodeProto, name: str, default: Any) -> Any:
