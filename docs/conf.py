@@ -35,8 +35,6 @@ html_static_path = ["_static"]
 html_css_files = ["sowreap.css"]
 html_copy_source = False
 html_show_sourcelink = False
-pygments_style = "friendly"
-pygments_dark_style = "monokai"
 
 # Pages of the repository's root, by the names that they have here.
 ROOT_PAGES = ("CHANGELOG", "CONTRIBUTING", "SECURITY")
@@ -48,6 +46,12 @@ def link_root_pages(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = source[0].replace(f"](../{name}.md", f"]({name.lower()}.md")
 
 
+def trim_examples(app: Sphinx, page: str, source: list[str]) -> None:
+    """Leave out the empty line that ends an example for doctest."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
     app.connect("source-read", link_root_pages)
+    app.connect("source-read", trim_examples)
