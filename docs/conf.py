@@ -1,4 +1,4 @@
-"""Settings of Sphinx for these pages: ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
+"""Settings of Sphinx: ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
 
 from __future__ import annotations
 

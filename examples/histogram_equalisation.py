@@ -1,8 +1,8 @@
 """Histogram equalisation by tiles: contrast for each part of an image by itself.
 
 The histograms of all tiles are one scatter: a pixel adds 1 to the cell (tile row, tile column, grey
-level). What each level becomes is a table, and applying all tables is one gather. Between tiles the four
-nearest tables are blended, so that no edges show.
+level). What each level becomes is a table, and applying all tables is one gather. Between tiles the
+four nearest tables are blended, so that no edges show.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A masked edit of an image: blur what a mask covers, in place, and stamp a brush stroke on it.
 
-Only the pixels under the mask are read and written. The mask is soft: its values are how much of the new
-colour a pixel takes.
+Only the pixels under the mask are read and written. The mask is soft: its values are how much of the
+new colour a pixel takes.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def main() -> None:
     assert np.array_equal(image[mask == 0], before[mask == 0])
     changed = (image != before).any(axis=2).sum()
 
-    # A stroke of overlapping discs, running out of the image; of several colours the last one stays.
+    # A stroke of overlapping discs that leaves the image; of several colours the last one stays.
     disc = np.argwhere(np.hypot(*(np.mgrid[:9, :9] - 4)) <= 4) - 4
     path = np.stack([np.linspace(100, 116, 40), np.linspace(60, 170, 40)], -1).round().astype(int)
     stroke = path[:, np.newaxis] + disc  # (40, 49, 2)

@@ -1,6 +1,6 @@
 """A point cloud as a grid of voxels: count, mean point, and highest point of each.
 
-The cloud is a scan of a street scene made here: a plane, a wall and a ball, with noise, and some points
+The cloud is a scan of a scene made here: a floor, a wall and a ball, with noise, and some points
 beyond the grid, as every scanner returns them. Mode "drop" leaves those out.
 """
 

@@ -83,7 +83,9 @@ def test_each_operator_has_a_picture_and_its_loop(site, operator):
     page = site["reference/operators.html"]
     assert f"sowreap.{operator}" in page.ids
     [(source, text)] = [
-        (source, text) for source, text in page.images.items() if source.endswith(f"/{operator}.svg")
+        (source, text)
+        for source, text in page.images.items()
+        if source.endswith(f"/{operator}.svg")
     ]
     assert (page.path.parent / source).read_text("utf-8").startswith("<svg")
     assert len(text) > 20
@@ -95,9 +97,7 @@ def test_every_public_name_has_an_entry(site):
     for part in ("onnx", "torch", "jax", "dask", "directml", "explain"):
         module = __import__(f"sowreap.{part}", fromlist=["__all__"])
         names = [f"sowreap.{part}.{name}" for name in module.__all__]
-        missing += [
-            name for name in names if name not in ids and f"module-{name}" not in ids
-        ]
+        missing += [name for name in names if name not in ids and f"module-{name}" not in ids]
     assert [name for name in missing if name != "__version__"] == []
 
 
