@@ -1,7 +1,7 @@
 """Word vectors trained with NumPy: rows are gathered forward, their gradients added backward.
 
 A skip-gram with negative samples on a small text. A batch names many words several times; each use
-adds to the gradient of its row, as ``index_add`` does it. ``table[words] -= gradient`` in NumPy would
+adds to the gradient of its row, as ``index_add`` does. In NumPy ``table[words] -= gradient`` would
 keep one of them.
 """
 

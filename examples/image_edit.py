@@ -1,6 +1,6 @@
 """A masked edit of an image: blur what a mask covers, in place, and stamp a brush stroke on it.
 
-Only the pixels under the mask are read and written. The mask is soft: its values are how much of the
+Only pixels under the mask are read and written. The mask is soft: its values are how much of the
 new colour a pixel takes.
 """
 
