@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
 from sphinx.application import Sphinx
 
 import sowreap
+
+sys.path.insert(0, str(Path(__file__).parent))
+from make_pictures import PICTURES
 
 project = "sowreap"
 author = "the sowreap authors"
@@ -39,19 +47,43 @@ html_show_sourcelink = False
 # Pages of the repository's root, by the names that they have here.
 ROOT_PAGES = ("CHANGELOG", "CONTRIBUTING", "SECURITY")
 
+PICTURE = re.compile(r"^!\[[^]]*\]\(((?:\.\./)?)pictures/(\w+)\.svg\)$", re.M)
+EXPLORED = ("index", "explain", "reference/operators")
+EXPLORE = r"""\g<0>
 
-def link_root_pages(app: Sphinx, page: str, source: list[str]) -> None:
-    """Point links to pages of the root at their copies in the site."""
+```{raw} html
+<p class="explore"><a href="\1explore/\2.html">Explore: point at cells, go step by step</a></p>
+```"""
+
+
+def adapt(app: Sphinx, page: str, source: list[str]) -> None:
+    """Change what pages need on the site alone, where they are read as files, too."""
+    text = source[0]
     for name in ROOT_PAGES:
-        source[0] = source[0].replace(f"](../{name}.md", f"]({name.lower()}.md")
+        text = text.replace(f"](../{name}.md", f"]({name.lower()}.md")
+    text = text.replace("\n\n```\n", "\n```\n")  # the empty line that ends an example for doctest
+    if page in EXPLORED:
+        text = PICTURE.sub(EXPLORE, text)
+    source[0] = text
 
 
-def trim_examples(app: Sphinx, page: str, source: list[str]) -> None:
-    """Leave out the empty line that ends an example for doctest."""
-    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+def set_language(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Tell browsers and screen readers which pages are Japanese."""
+    if page.startswith("ja/"):
+        context["language"] = "ja"
+
+
+def write_pictures(app: Sphinx, error: Exception | None) -> None:
+    """Write the pictures as pages to explore."""
+    if error is None and app.builder.name == "html":
+        folder = Path(app.outdir) / "explore"
+        folder.mkdir(exist_ok=True)
+        for name, picture in PICTURES.items():
+            picture().save(folder / f"{name}.html")
 
 
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
-    app.connect("source-read", link_root_pages)
-    app.connect("source-read", trim_examples)
+    app.connect("source-read", adapt)
+    app.connect("html-page-context", set_language)
+    app.connect("build-finished", write_pictures)

@@ -89,6 +89,14 @@ def test_each_operator_has_a_picture_and_its_loop(site, operator):
     ]
     assert (page.path.parent / source).read_text("utf-8").startswith("<svg")
     assert len(text) > 20
+    assert f"../explore/{operator}.html" in page.links
+
+
+def test_japanese_pages_say_so(site):
+    for name, page in site.items():
+        language = "ja" if name.startswith("ja/") else "en"
+        if not name.startswith("explore/"):
+            assert f'lang="{language}"' in page.path.read_text("utf-8")[:300], name
 
 
 def test_every_public_name_has_an_entry(site):
