@@ -67,10 +67,14 @@ def adapt(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = text
 
 
-def set_language(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Tell browsers and screen readers which pages are Japanese."""
+def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Tell screen readers which pages are Japanese, and the level of the captions at the side."""
     if page.startswith("ja/"):
         context["language"] = "ja"
+    if "furo_navigation_tree" in context:
+        context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
 
 
 def write_pictures(app: Sphinx, error: Exception | None) -> None:
@@ -85,5 +89,5 @@ def write_pictures(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
     app.connect("source-read", adapt)
-    app.connect("html-page-context", set_language)
+    app.connect("html-page-context", describe, priority=900)  # after the theme
     app.connect("build-finished", write_pictures)
