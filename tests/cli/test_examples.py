@@ -52,6 +52,13 @@ def test_every_example_is_run():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
 
 
+def test_every_example_has_a_line_in_the_documentation():
+    page = (EXAMPLES.parent / "docs/examples.md").read_text("utf-8")
+    for path in EXAMPLES.iterdir():
+        if path.suffix in {".py", ".c", ".cpp", ".ipynb"}:
+            assert f"(../examples/{path.name})" in page
+
+
 # Sizes for a test, where the example's own are for a large machine.
 ARGUMENTS = {"dask_scatter_zarr.py": ["--scale", "0.001"]}
 
