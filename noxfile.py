@@ -42,6 +42,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Run the examples in docstrings and in the pages of docs/."""
-    install(session, "test")
-    session.run("pytest", "--doctest-glob=*.md", "src/sowreap", "docs")
+    """Build the site into docs/_build, and run the examples in docstrings and pages."""
+    session.install("--upgrade", "pip")
+    session.install("--group", "test", "-e.[all,docs]")
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
+    session.run("pytest", "src/sowreap", "tests/cli/test_documents.py", "tests/test_docs_build.py")

@@ -29,7 +29,7 @@ def gather(
     ----------
     data : array, shape (A..., N, B...), any dtype
         What is read. N is the length of `axis`.
-    indices : integer array of any shape, values in [-N, N - 1]
+    indices : integer array, shape (I...), values in [-N, N - 1]
         Which slices, in which order; a scalar drops the axis. Negative values count from the end.
     axis : int, default 0
         In [-r, r - 1] for `data` of rank r.
@@ -44,7 +44,7 @@ def gather(
 
     Returns
     -------
-    numpy.ndarray, shape (A..., *indices.shape, B...), dtype of `data`
+    numpy.ndarray, shape (A..., I..., B...), dtype of `data`
         New memory, or `out`.
 
     Raises

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 from pathlib import Path
 
 import numpy as np
@@ -17,21 +19,44 @@ EXPECTED = {
         "x86: 20 bytes, Axis at 16",
         "repeated targets: 0",
     ],
+    "embedding_gradients.py": [
+        "20 words, 254 pairs, loss 0.69 -> 0.4",
+        "nearest to cat: dog",
+    ],
     "gnn_message_passing.py": [
         "880 atoms, 1866 directed bonds, 50 molecules",
         "most neighbours of one atom: 4",
         "molecule vectors: (50, 85), mean",
     ],
     "histogram.py": ["highest point: 3.902 in cell (1, 4)"],
+    "histogram_equalisation.py": [
+        "before: standard deviation left 13.9, right 20.1",
+        "after: standard deviation left 34.2, right 46.1",
+    ],
+    "image_edit.py": [
+        "3405 of 19200 pixels under the mask, 3248 changed",
+        "stroke of 1960 stamps, 1749 in the image, on 816 pixels",
+    ],
     "kv_cache.py": [
         "12 steps into 8 positions; lengths now [12, 15]",
         "cache of 4096 bytes, written in place 512 bytes a step",
+    ],
+    "point_cloud_voxels.py": [
+        "60000 points, 39527 of them in the grid of 12288 voxels",
+        "1843 voxels are filled, the fullest by 201 points",
     ],
 }
 
 
 def test_every_example_is_run():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
+
+
+def test_every_example_has_a_line_in_the_documentation():
+    page = (EXAMPLES.parent / "docs/examples.md").read_text("utf-8")
+    for path in EXAMPLES.iterdir():
+        if path.suffix in {".py", ".c", ".cpp", ".ipynb"}:
+            assert f"(../examples/{path.name})" in page
 
 
 # Sizes for a test, where the example's own are for a large machine.
@@ -45,6 +70,31 @@ def test_example(name, tmp_path):
     assert result.returncode == 0
     for line in EXPECTED[name]:
         assert line in result.stdout
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebook(path):
+    """Run the cells in order; what a cell ends with shows itself as it would in Jupyter."""
+    notebook = json.loads(path.read_text("utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = notebook["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    names: dict[str, object] = {}
+    shown = 0
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, cell["id"], "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), cell["id"], "eval"), names)
+            if hasattr(value, "_repr_html_"):
+                assert value._repr_html_().lstrip().startswith("<")
+                shown += 1
+    assert shown > 2
 
 
 def test_sample_data_belong_together():

@@ -29,7 +29,7 @@ def gather(
     ----------
     data : a Dask array, a Zarr array, or anything that NumPy reads, shape (A..., N, B...)
         What is read. N is the length of `axis`.
-    indices : integers of any shape, values in [-N, N - 1]
+    indices : integers, shape (I...), values in [-N, N - 1]
         Which slices, in which order; likewise.
     axis : int, default 0
         In [-r, r - 1] for `data` of rank r.
@@ -43,7 +43,7 @@ def gather(
 
     Returns
     -------
-    dask.array.Array, shape (A..., *indices.shape, B...), dtype of `data`
+    dask.array.Array, shape (A..., I..., B...), dtype of `data`
         In the chunks of `data` and `indices`; smaller ones of `indices` where a block would exceed
         Dask's ``array.chunk-size``. With a Zarr array as `out` a
         ``dask.delayed.Delayed``, whose value is `out`.
