@@ -220,7 +220,7 @@ class _Rewriter:
         outputs: list[str],
         scope: _Scope,
     ) -> bool:
-        expands = {node.output[0]: node for node in body.node if _is_standard(node, "Expand")}
+        expands = {node.output[0]: node for node in body.node if _is_whole_expand(node)}
         scope.expands = _not_hidden(scope.expands, body) | expands
         moved = False
         for position, node in enumerate(body.node):
@@ -298,6 +298,12 @@ class _Rewriter:
 
 def _is_standard(node: NodeProto, op_type: str) -> bool:
     return node.op_type == op_type and node.domain in STANDARD_DOMAINS
+
+
+def _is_whole_expand(node: NodeProto) -> bool:
+    """Whether a node is an Expand with all that it needs, which broken models need not give."""
+    is_whole = len(node.input) == 2 and len(node.output) == 1 and all((*node.input, *node.output))
+    return _is_standard(node, "Expand") and is_whole
 
 
 def _is_family(node: NodeProto) -> bool:
