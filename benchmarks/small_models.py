@@ -1,6 +1,6 @@
 """Time the small models of tests/onnx/test_real_models.py, and chains of one operator.
 
-    python benchmarks/real_models.py
+    python benchmarks/small_models.py
 
 Both libraries run in turns on one thread, in one process; the best of many runs counts. The chains
 show what a call costs on data of some hundred bytes. The encoder needs PyTorch and onnxscript.
