@@ -84,6 +84,22 @@ CASES = {
             "times": np.array(3),
         },
     ),
+    "bodies behind an Expand": (
+        """(float[4, 2] x, int64[3, 1] at, float[3, 2] news, int64 times) => (float[4, 2] z) {
+        always = Constant <value = bool {1}> ()
+        shape = Shape (news)
+        wide = Expand (at, shape)
+        z = Loop (times, always, x) <body = step (int64 i, bool go, float[4, 2] old)
+          => (bool more, float[4, 2] new)
+          { more = Identity (go)
+            new = ScatterElements <reduction = "add"> (old, wide, news) }> }""",
+        {
+            "x": np.zeros((4, 2), np.float32),
+            "at": np.array([[1], [-1], [1]]),
+            "news": np.array([[1, 2], [3, 4], [5, 6]], np.float32),
+            "times": np.array(3),
+        },
+    ),
 }
 
 # What runs where there is neither sowreap nor onnx.

@@ -20,7 +20,7 @@ from sowreap.onnx import ModelError, convert, custom_ops_library
 
 ort = pytest.importorskip("onnxruntime", reason="the engine is optional")
 
-EXAMPLE = Path(__file__).parents[2] / "examples/onnxruntime_session.cpp"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SUMS = """<ir_version: 10, opset_import: ["": 18]> main
   (float[n] data, int64[m, 1] indices, float[m] updates) => (float[n] output)
   { output = ScatterND <reduction = "add"> (data, indices, updates) }"""
@@ -94,25 +94,49 @@ def test_what_cannot_be_read_is_an_error(tmp_path):
     assert not (tmp_path / "out.onnx").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the example opens libraries as Linux does")
-def test_the_example_of_a_program_without_python(converted, tmp_path):
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no g++ is installed")
-    program = tmp_path / "program"
-    command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", str(EXAMPLE), "-ldl"]
+def tool(name: str) -> str:
+    path = shutil.which(name)
+    return path or pytest.skip(f"no {name} is installed")
+
+
+def cpp_program(folder: Path) -> list[str]:
+    """Compile the example in C++; return the command that runs it."""
+    program, source = folder / "program", EXAMPLES / "onnxruntime_session.cpp"
+    command = [tool("g++"), "-std=c++17", "-Wall", "-Wextra", "-Werror", str(source), "-ldl"]
     subprocess.run([*command, "-o", str(program)], check=True)
+    return [str(program)]
+
+
+def csharp_program(folder: Path) -> list[str]:
+    """Compile the example in C#; return the command that runs it."""
+    program, source = folder / "program.exe", EXAMPLES / "onnxruntime_session.cs"
+    command = [tool("mcs"), "-warnaserror+", "-warn:4", str(source), f"-out:{program}"]
+    subprocess.run(command, check=True)
+    return [tool("mono"), str(program)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the examples open libraries as Linux does")
+@pytest.mark.parametrize("compiled", [cpp_program, csharp_program])
+def test_the_example_of_a_program_without_python(compiled, converted, tmp_path):
+    program = compiled(tmp_path)
     runtime = next(Path(ort.__file__).parent.glob("capi/libonnxruntime.so*"))
-    found = subprocess.run(
-        [program, runtime, custom_ops_library(), converted],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [*program, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    found = run(runtime, custom_ops_library(), converted)
+    assert (found.returncode, found.stderr) == (0, "")
     first, *sums = found.stdout.splitlines()
     assert first == f"onnxruntime {ort.__version__}"
     assert sums == ["33334", "33333", "33333", "0"]
-    assert subprocess.run([program], capture_output=True, check=False).returncode == 2
+    assert run().returncode == 2
+    failed = run(runtime, custom_ops_library(), tmp_path / "absent.onnx")
+    assert failed.returncode == 1
+    assert "absent.onnx" in failed.stderr
+    no_kernels = run(runtime, tmp_path / "absent.so", converted)
+    assert no_kernels.returncode == 1
+    assert "absent.so" in no_kernels.stderr
 
 
 def test_the_library_needs_nothing_of_python():

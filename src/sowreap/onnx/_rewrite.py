@@ -240,13 +240,15 @@ class _Rewriter:
             twin = None if inferred is None else inferred.node[position]
             moved |= self._inner_graphs(node, twin, scope)
             if _is_family(node):
-                self._place(node, any(name in outputs for name in node.output), scope)
+                is_output = any(name in outputs for name in node.output)
+                self._place(node, is_output, scope)
                 moved |= node.domain == DOMAIN
             _note_outputs(node, scope)
         folded = self.folded & expands.keys()
         unused = folded - _used(body, outputs) if folded else folded
         for position in reversed(range(len(body.node))):
-            if unused.intersection(body.node[position].output):
+            node = body.node[position]
+            if _is_whole_expand(node) and node.output[0] in unused:
                 del body.node[position]
         return moved
 
