@@ -163,6 +163,12 @@ Value* output(const Kernel& kernel, KernelContext* context, const Shape& shape) 
   return value;
 }
 
+// Before anything of the size of the output is allocated.
+void check_output(const Kernel& kernel, const Shape& shape) {
+  const std::int64_t item = kernel.type->data->bytes;
+  check_allocation(kernel.op().name, shape, item == 0 ? sizeof(std::string) : item);
+}
+
 // The memory of an output is the user's choice where it is bound.
 void refuse_overlap(const Kernel& kernel, const Tensor& out, const Tensor& in, const char* name) {
   if (!out.overlaps(in)) return;
@@ -229,6 +235,7 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   Tensor updates;
   if (scatter) updates = Tensor(kernel.runtime(), input(kernel, context, 2), type);
   const Shape shape = checked_shape(kernel, data.view(), indices.view(), &updates.view());
+  check_output(kernel, shape);
   if (type.bytes == 0) {
     const auto call = [&](const View& positions, const View& picked) {
       return make_call(kernel, positions, indices.view(), picked, nullptr);
@@ -260,6 +267,7 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
   const int axis = resolve_axis(op.name, kernel.axis, past_cache.view(), "past_cache");
   const Shape shape = shape_of(past_cache.view());
+  check_output(kernel, shape);
   if (type.bytes == 0) {
     return write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
                             [&] { return output(kernel, context, shape); });

@@ -900,3 +900,28 @@ except sowreap.onnx.MissingEngineError as error:
     assert found.stdout.startswith("True engine='onnxruntime' needs the package onnxruntime")
     assert 'pip install "sowreap[ort]", or pass engine="reference"' in found.stdout
     assert issubclass(MissingEngineError, ImportError)
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["floats", "text"])
+def test_a_result_beyond_the_limit_is_refused_before_it_is_allocated(text):
+    kind = "string" if text else "float"
+    session = InferenceSession(
+        parse_model(
+            f"""<ir_version: 10, opset_import: ["": 18]>
+            main ({kind}[n] data, int64[1] indices, int64[1] shape) => ({kind}[m] out)
+            {{ wide = Expand (indices, shape) out = Gather (data, wide) }}"""
+        ),
+        quiet(),
+    )
+    data = np.array(["a", "b"], object) if text else np.zeros(2, np.float32)
+    before = sowreap._core.result_limit()
+    sowreap._core.set_result_limit(1 << 20)
+    try:
+        for size, message in ((1 << 22, r"at most 1048576"), (1 << 40, r"\(1099511627776,\)")):
+            feeds = {"data": data, "indices": np.array([1]), "shape": np.array([size])}
+            with pytest.raises(Exception, match=message):
+                session.run(None, feeds)
+        feeds["shape"] = np.array([1 << 10])
+        assert session.run(None, feeds)[0].shape == (1 << 10,)
+    finally:
+        sowreap._core.set_result_limit(before)
