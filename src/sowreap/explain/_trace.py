@@ -348,7 +348,7 @@ def _resolve(
 
 
 def _no_places(shape: tuple[int, ...], rank: int) -> Array:
-    """Return places that are none, a field for each coordinate: 64 axes leave no room for a 65th."""
+    """Return places that are none, with a field a coordinate: 64 axes leave no room for another."""
     return np.full(shape, _ABSENT, [(str(d), np.intp) for d in range(rank)])
 
 
