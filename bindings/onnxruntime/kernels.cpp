@@ -1,4 +1,5 @@
 // A node in a session: its attributes once, then a call of the core for each run.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,6 +16,8 @@
 
 namespace sowreap::ort {
 namespace {
+
+constexpr std::int64_t most_threads = 1024;  // that work is divided among
 
 struct Kernel {
   const TypedOp* type;
@@ -82,7 +85,9 @@ void read_attributes(Kernel& kernel, const KernelInfo* info) {
   kernel.axis = op.kind == Kind::gather_nd ? int_attribute(table, info, "batch_dims", 0)
                                            : int_attribute(table, info, "axis", is_cache ? -2 : 0);
   kernel.visible = int_attribute(table, info, "visible", 0) != 0;
-  kernel.threads = static_cast<int>(int_attribute(table, info, "threads", 0));
+  // A model of a stranger may hold any number.
+  kernel.threads = static_cast<int>(
+      std::clamp<std::int64_t>(int_attribute(table, info, "threads", 0), 0, most_threads));
   if (is_cache) {
     kernel.circular = parse_circular(op.name, text_attribute(table, info, "mode", "linear"));
   } else if (op.kind == Kind::scatter_elements || op.kind == Kind::scatter_nd) {
