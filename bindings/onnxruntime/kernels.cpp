@@ -1,4 +1,5 @@
 // A node in a session: its attributes once, then a call of the core for each run.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,6 +16,8 @@
 
 namespace sowreap::ort {
 namespace {
+
+constexpr std::int64_t most_threads = 1024;  // that work is divided among
 
 struct Kernel {
   const TypedOp* type;
@@ -82,7 +85,9 @@ void read_attributes(Kernel& kernel, const KernelInfo* info) {
   kernel.axis = op.kind == Kind::gather_nd ? int_attribute(table, info, "batch_dims", 0)
                                            : int_attribute(table, info, "axis", is_cache ? -2 : 0);
   kernel.visible = int_attribute(table, info, "visible", 0) != 0;
-  kernel.threads = static_cast<int>(int_attribute(table, info, "threads", 0));
+  // A model of a stranger may hold any number.
+  kernel.threads = static_cast<int>(
+      std::clamp<std::int64_t>(int_attribute(table, info, "threads", 0), 0, most_threads));
   if (is_cache) {
     kernel.circular = parse_circular(op.name, text_attribute(table, info, "mode", "linear"));
   } else if (op.kind == Kind::scatter_elements || op.kind == Kind::scatter_nd) {
@@ -163,6 +168,12 @@ Value* output(const Kernel& kernel, KernelContext* context, const Shape& shape) 
   return value;
 }
 
+// Before anything of the size of the output is allocated.
+void check_output(const Kernel& kernel, const Shape& shape) {
+  const std::int64_t item = kernel.type->data->bytes;
+  check_allocation(kernel.op().name, shape, item == 0 ? sizeof(std::string) : item);
+}
+
 // The memory of an output is the user's choice where it is bound.
 void refuse_overlap(const Kernel& kernel, const Tensor& out, const Tensor& in, const char* name) {
   if (!out.overlaps(in)) return;
@@ -229,6 +240,7 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   Tensor updates;
   if (scatter) updates = Tensor(kernel.runtime(), input(kernel, context, 2), type);
   const Shape shape = checked_shape(kernel, data.view(), indices.view(), &updates.view());
+  check_output(kernel, shape);
   if (type.bytes == 0) {
     const auto call = [&](const View& positions, const View& picked) {
       return make_call(kernel, positions, indices.view(), picked, nullptr);
@@ -260,6 +272,7 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
   const int axis = resolve_axis(op.name, kernel.axis, past_cache.view(), "past_cache");
   const Shape shape = shape_of(past_cache.view());
+  check_output(kernel, shape);
   if (type.bytes == 0) {
     return write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
                             [&] { return output(kernel, context, shape); });

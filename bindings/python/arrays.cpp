@@ -248,6 +248,10 @@ const nb::object& Input::object() const {
   return object_;
 }
 
+nb::object Input::seen() const {
+  return kind_ == Kind::torch ? view_to_array(view(), given_) : object_;
+}
+
 PyArray_Descr* Input::descr() const {
   return kind_ == Kind::torch ? reinterpret_cast<PyArray_Descr*>(descr_.ptr())
                               : PyArray_DESCR(array());
@@ -303,18 +307,16 @@ void Output::check(const char* op, const Shape& shape, const Input& data) const 
   }
 }
 
-Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), array(given) {
+Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), plain(given) {
   if (out.is_none() || PyArray_CheckExact(out.ptr()) || take_tensor(out)) return;
-  array = helper("as_out")(op, out);
-  if (take_tensor(array)) return;
-  if (!PyArray_CheckExact(array.ptr())) throw unreadable(op, "out");
+  plain = helper("as_out")(op, out);
+  if (take_tensor(plain)) return;
+  if (!PyArray_CheckExact(plain.ptr())) throw unreadable(op, "out");
   kind = nb::cast<bool>(helper("is_foreign")(out)) ? Kind::other : Kind::numpy;
 }
 
 bool Out::take_tensor(nb::handle object) {
-  const nb::object found = is_torch_tensor(object) ? torch_to_array(object) : nb::object();
-  if (!found.is_valid()) return false;
-  array = found;
+  if (!is_torch_tensor(object) || !torch_dtype(object).is_valid()) return false;
   kind = Kind::torch;
   return true;
 }
@@ -322,7 +324,7 @@ bool Out::take_tensor(nb::handle object) {
 namespace {
 
 // Arrays of NumPy go with those of any library, and those with no others.
-void check_kinds(const char* op, std::initializer_list<const Input*> inputs, const Out& out) {
+void check_kinds(const char* op, std::initializer_list<Input*> inputs, const Out& out) {
   bool any_other = out.kind == Kind::other;
   for (const Input* input : inputs) any_other = any_other || input->kind() == Kind::other;
   if (!any_other) return;
@@ -336,10 +338,24 @@ void check_kinds(const char* op, std::initializer_list<const Input*> inputs, con
 
 }  // namespace
 
+void look(const char* op, const Out& out, std::initializer_list<Input*> inputs) {
+  check_kinds(op, inputs, out);
+  for (Input* input : inputs) input->look(op);
+}
+
+void Output::look(const char* op) {
+  if (out_.kind != Kind::torch) {
+    array_ = out_.plain;
+    owned_.look_at(as_array(array_));
+    return;
+  }
+  if (!owned_.look_at_tensor(out_.plain)) throw unreadable(op, "out");
+  array_ = view_to_array(view(), out_.plain);
+}
+
 Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
                const Input* base, std::initializer_list<const Input*> inputs)
     : out_(out), data_(data) {
-  check_kinds(op, inputs, out);
   if (out.given.is_none()) {
     check_allocation(op, shape, data.view().item);
     array_ = new_result(data.descr(), shape);
@@ -347,14 +363,13 @@ Output::Output(const char* op, const Out& out, const Shape& shape, const Input& 
     return;
   }
   given_ = true;
-  array_ = out.array;
-  owned_.look_at(as_array(array_));
+  look(op);
   check(op, shape, data);
   is_base_ = base != nullptr && is_same_memory(view(), base->view());
   for (const Input* input : inputs) {
     if (is_base_ && input == base) continue;
     if (!extents_meet(view(), input->view())) continue;
-    if (nb::cast<bool>(helper("share_memory")(array_, input->object()))) {
+    if (nb::cast<bool>(helper("share_memory")(array_, input->seen()))) {
       throw Error(
           Fault::argument, op, "out",
           std::string("out shares memory with ") + input->name() +

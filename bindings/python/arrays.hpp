@@ -30,7 +30,8 @@ class OwnedView {
 enum class Kind : std::uint8_t { numpy, torch, other };
 
 // An argument as an ndarray that lives as long as this object. Making one may run code of the user,
-// which may change arrays; so all arguments are read before any of them is looked at.
+// which may change arrays; so all arguments are read before any of them is looked at, and none of
+// that code runs from there until the work is done.
 class Input {
  public:
   // Anything but a plain ndarray goes through sowreap._arrays. `like`: the array whose dtype a list
@@ -39,6 +40,8 @@ class Input {
 
   PyArrayObject* array() const { return reinterpret_cast<PyArrayObject*>(object().ptr()); }
   const nb::object& object() const;
+  // Of the memory that was looked at. Unlike `object` it never runs code of the user.
+  nb::object seen() const;
   Kind kind() const { return kind_; }
   const nb::object& given() const { return given_; }  // of another kind than numpy
   void look(const char* op);                          // the view is good from here on
@@ -63,7 +66,7 @@ class Input {
 // The argument `out`, read but not looked at.
 struct Out {
   nb::object given;  // what the call returns
-  nb::object array;  // the same memory as a plain ndarray; None where none was given
+  nb::object plain;  // the same memory as a plain ndarray or tensor; None where none was given
   Kind kind = Kind::numpy;
 
   Out(const char* op, nb::handle out);
@@ -71,6 +74,10 @@ struct Out {
  private:
   bool take_tensor(nb::handle object);
 };
+
+// Looks at all arguments once the last code of the user has run: the check that their libraries go
+// together.
+void look(const char* op, const Out& out, std::initializer_list<Input*> inputs);
 
 // The array that a call writes: a new one, or `out` after all its checks.
 class Output {
@@ -86,6 +93,7 @@ class Output {
   nb::object result() const;
 
  private:
+  void look(const char* op);
   void check(const char* op, const Shape& shape, const Input& data) const;
 
   nb::object array_;

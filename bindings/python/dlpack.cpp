@@ -161,20 +161,23 @@ template <class Size>
 char* read_layout(const DLTensor& tensor, std::int64_t item, Size* shape, Size* strides) {
   static char nothing;  // an array without items points somewhere too
   bool empty = false;
-  std::int64_t step = item;
+  // Without sign, as the stride of an axis of one item may be any number.
+  const auto bytes = static_cast<std::uint64_t>(item);
+  std::uint64_t step = bytes;
   for (int d = tensor.ndim - 1; d >= 0; --d) {
     shape[d] = tensor.shape[d];
     empty = empty || shape[d] == 0;
-    strides[d] = tensor.strides != nullptr ? tensor.strides[d] * item : step;
-    step *= shape[d];
+    strides[d] = static_cast<Size>(
+        tensor.strides != nullptr ? static_cast<std::uint64_t>(tensor.strides[d]) * bytes : step);
+    step *= static_cast<std::uint64_t>(shape[d]);
   }
   if (empty) return &nothing;
   return tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset;
 }
 
 // An ndarray that keeps `owner` alive.
-nb::object make_array(PyArray_Descr* descr, int rank, npy_intp* shape, npy_intp* strides,
-                      char* data, bool writable, nb::object owner) {
+nb::object make_array(PyArray_Descr* descr, int rank, const npy_intp* shape,
+                      const npy_intp* strides, char* data, bool writable, nb::object owner) {
   nb::object array =
       nb::steal(PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, strides, data,
                                      writable ? NPY_ARRAY_WRITEABLE : 0, nullptr));
@@ -364,6 +367,7 @@ nb::object import_from(nb::handle capsule, const char* name, const char* used, b
                                .c_str());
   }
   if (tensor.ndim < 0 || tensor.ndim > max_rank) throw nb::buffer_error("it has more than 64 axes");
+  if (tensor.ndim > 0 && tensor.shape == nullptr) throw nb::buffer_error("it has no shape");
   npy_intp shape[max_rank], strides[max_rank];
   char* data = read_layout(tensor, (format->bits + 7) / 8, shape, strides);
   if (data == nullptr) throw nb::buffer_error("it has no memory");
@@ -402,13 +406,17 @@ nb::object torch_dtype(nb::handle object) {
 }
 
 nb::object torch_to_array(nb::handle object) {
-  DLTensor tensor;
-  const Format* format = read_torch(object, tensor);
-  if (format == nullptr || is_more_than_memory(object, tensor.dtype.code)) return {};
-  npy_intp shape[max_rank], strides[max_rank];
-  char* data = read_layout(tensor, format->bits / 8, shape, strides);
-  if (data == nullptr) return {};
-  return make_array(descr_of(*format), tensor.ndim, shape, strides, data, true, nb::borrow(object));
+  // Asking whether there is more to it may run code of the user, so memory is looked at afterwards.
+  if (!torch_dtype(object).is_valid()) return {};
+  OwnedView seen;
+  return seen.look_at_tensor(object) ? view_to_array(seen.view(), object) : nb::object();
+}
+
+nb::object view_to_array(const View& view, nb::handle owner) {
+  static_assert(sizeof(npy_intp) == sizeof(std::int64_t));
+  return make_array(
+      descr_of(*format_of(view.dtype)), view.rank, reinterpret_cast<const npy_intp*>(view.shape),
+      reinterpret_cast<const npy_intp*>(view.strides), view.bytes, true, nb::borrow(owner));
 }
 
 bool OwnedView::look_at_tensor(nb::handle object) {

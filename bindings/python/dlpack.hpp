@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "numpy.hpp"
+#include "sowreap/array_view.hpp"
 #include "sowreap/dtype.hpp"
 
 namespace sowreap::python {
@@ -26,6 +27,9 @@ nb::object torch_dtype(nb::handle tensor);
 
 // Such a tensor as an ndarray of the same memory; invalid likewise.
 nb::object torch_to_array(nb::handle tensor);
+
+// What was seen of such a tensor, `owner`, as an ndarray.
+nb::object view_to_array(const View& view, nb::handle owner);
 
 // A new tensor of the memory of a new ndarray.
 nb::object array_to_torch(const nb::object& array);

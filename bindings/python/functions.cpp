@@ -199,8 +199,7 @@ Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::
   const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
-  data.look(op);
-  indices.look(op);
+  look(op, out, {&data, &indices});
   check_indices_dtype(op, indices);
   const Shape shape = gather_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
@@ -219,8 +218,7 @@ Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis
   const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
-  data.look(op);
-  indices.look(op);
+  look(op, out, {&data, &indices});
   check_indices_dtype(op, indices);
   const Shape shape = gather_elements_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
@@ -239,8 +237,7 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
   const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t batch_dims = integer(op, "batch_dims", batch_dims_in);
   const Out out(op, out_in);
-  data.look(op);
-  indices.look(op);
+  look(op, out, {&data, &indices});
   check_indices_dtype(op, indices);
   const Shape shape = gather_nd_shape(data.view(), indices.view(), batch_dims);
   const int batches = static_cast<int>(batch_dims);
@@ -260,9 +257,7 @@ Array scatter_along(const char* op, nb::handle data_in, nb::handle indices_in,
   const Joining joining(op, reduction_in, include_self, mode);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
-  data.look(op);
-  indices.look(op);
-  updates.look(op);
+  look(op, out, {&data, &indices, &updates});
   check_indices_dtype(op, indices);
   check_scatter_elements(op, data.view(), indices.view(), updates.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
@@ -297,9 +292,7 @@ Array scatter_nd(nb::handle data_in, nb::handle indices_in, nb::handle updates_i
       updates(op, "updates", updates_in, &data);
   const Joining joining(op, reduction_in, include_self, mode);
   const Out out(op, out_in);
-  data.look(op);
-  indices.look(op);
-  updates.look(op);
+  look(op, out, {&data, &indices, &updates});
   check_indices_dtype(op, indices);
   check_scatter_nd(data.view(), indices.view(), updates.view());
   if (needs_objects(data, updates, joining.reduction)) {
@@ -327,12 +320,10 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
   const bool circular = parse_circular(op, mode);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
   const Out out(op, out_in);
-  past_cache.look(op);
-  update.look(op);
-  if (write_indices) {
-    write_indices->look(op);
-    check_indices_dtype(op, *write_indices);
-  }
+  // Without write_indices the update stands in for it.
+  Input& third = write_indices ? *write_indices : update;
+  look(op, out, {&past_cache, &update, &third});
+  if (write_indices) check_indices_dtype(op, *write_indices);
   const View* starts = write_indices ? &write_indices->view() : nullptr;
   check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
   const int axis = resolve_axis(op, given_axis, past_cache.view(), "past_cache");
@@ -341,9 +332,8 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
                        write_indices ? write_indices->object() : nb::none(), axis, mode, out.given);
   }
   check_update_dtype(op, past_cache, update);
-  // Without write_indices the update stands in for it among the inputs that `out` may not overlap.
   const Output output(op, out, shape_of(past_cache.view()), past_cache, &past_cache,
-                      {&past_cache, &update, write_indices ? &*write_indices : &update});
+                      {&past_cache, &update, &third});
   const CacheWrite call{&past_cache.view(), &update.view(), starts,          axis,
                         circular,           &output.view(), output.is_base()};
   run(call);

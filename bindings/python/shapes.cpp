@@ -39,6 +39,11 @@ void check_arguments(const std::string& op, const std::vector<Sizes>& shapes) {
     throw Error(Fault::argument, "infer_shape", "shapes",
                 "one shape an input, of at most 64 sizes.");
   }
+  const bool tuples = op.ends_with("_nd");
+  if (tuples && !shapes[1].empty() && shapes[1].back() < 0) {
+    throw Error(Fault::argument, "infer_shape", "shapes",
+                "the last size of indices, the length of index tuples, must be known.");
+  }
 }
 
 // `axis` is the batch_dims of gather_nd.

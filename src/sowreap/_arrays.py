@@ -377,7 +377,9 @@ def _plain_tensor(operator: str, name: str, tensor: Any) -> Any:
         )
     if tensor.is_quantized:
         refuse(f"is quantized. Pass {name}.int_repr() or {name}.dequantize().")
-    if tensor.layout is not torch.strided or tensor.is_nested:
+    if tensor.is_nested:
+        refuse(f"is nested: its rows differ in length. Pass {name}.to_padded_tensor(0) or one row.")
+    if tensor.layout is not torch.strided:
         refuse(f"has layout {tensor.layout}, not one of strides. Pass {name}.to_dense().")
     if tensor.device.type == "meta":
         refuse("is on device meta and has no values. Pass a tensor on the CPU.")

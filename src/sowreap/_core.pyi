@@ -38,7 +38,7 @@ def tensor_scatter(past_cache: object | None, update: object | None, write_indic
 
 def explain_plan(operator: str, data: object, indices: object, other: object, axis: int = 0, in_place: bool = False, reduction: object = 'none', include_self: object = True, mode: object = 'raise') -> str:
     """
-    How a call would run, as text. `other` is the output of a gather, the updates of a scatter; shapes must agree and no item is read.
+    How a call would run, as text. `other` is the output of a gather, the updates of a scatter. No item is read.
     """
 
 def pool_limit() -> int:

@@ -297,3 +297,19 @@ def test_pairs_of_a_step_are_one_slice(make):
     for number, group in itertools.groupby(trace.pairs, key=lambda pair: pair.step):
         rows = {pair.data[0] for pair in group}
         assert rows == {trace.steps[number].cell[0]}
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments"),
+    [
+        ("gather", (np.full((1,) * 64, 5), [-1])),
+        ("gather_nd", (np.full((1,) * 64, 5), np.zeros((1, 64), np.int64))),
+        ("scatter_elements", (*[np.zeros((1,) * 64, np.int64)] * 2, np.full((1,) * 64, 5), 63)),
+        ("tensor_scatter", (np.zeros((1,) * 64), np.full((1,) * 64, 5.0), np.zeros(1, np.int64))),
+    ],
+)
+def test_arrays_of_as_many_axes_as_numpy_has(operator, arguments):
+    picture = getattr(explain, operator)(*arguments)
+    assert picture.result.ravel().tolist() == [5]
+    assert "5" in str(picture)
+    assert "<svg" in picture._repr_html_()

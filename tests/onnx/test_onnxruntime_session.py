@@ -922,3 +922,65 @@ except sowreap.onnx.MissingEngineError as error:
     assert found.stdout.startswith("True engine='onnxruntime' needs the package onnxruntime")
     assert 'pip install "sowreap[ort]", or pass engine="reference"' in found.stdout
     assert issubclass(MissingEngineError, ImportError)
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["floats", "text"])
+def test_a_result_beyond_the_limit_is_refused_before_it_is_allocated(text):
+    kind = "string" if text else "float"
+    session = InferenceSession(
+        parse_model(
+            f"""<ir_version: 10, opset_import: ["": 18]>
+            main ({kind}[n] data, int64[1] indices, int64[1] shape) => ({kind}[m] out)
+            {{ wide = Expand (indices, shape) out = Gather (data, wide) }}"""
+        ),
+        quiet(),
+    )
+    data = np.array(["a", "b"], object) if text else np.zeros(2, np.float32)
+    before = sowreap._core.result_limit()
+    sowreap._core.set_result_limit(1 << 20)
+    try:
+        for size, message in ((1 << 22, r"at most 1048576"), (1 << 40, r"\(1099511627776,\)")):
+            feeds = {"data": data, "indices": np.array([1]), "shape": np.array([size])}
+            with pytest.raises(Exception, match=message):
+                session.run(None, feeds)
+        feeds["shape"] = np.array([1 << 10])
+        assert session.run(None, feeds)[0].shape == (1 << 10,)
+    finally:
+        sowreap._core.set_result_limit(before)
+
+
+MANY_THREADS = """
+import sys
+import numpy as np
+from onnx import helper
+from onnx.parser import parse_graph
+from sowreap.onnx import InferenceSession
+
+node = helper.make_node(
+    "ScatterND", list("diu"), ["o"], domain="sowreap", reduction="add", threads=int(sys.argv[1])
+)
+graph = parse_graph("g (float[n] d, int64[m, 1] i, float[m] u) => (float[n] o) { }")
+graph.node.append(node)
+imports = [helper.make_opsetid("", 18), helper.make_opsetid("sowreap", 1)]
+session = InferenceSession(helper.make_model(graph, opset_imports=imports, ir_version=9))
+cells, updates = 4_000_000, 60_000
+feeds = {
+    "d": np.zeros(cells, np.float32),
+    "i": np.random.default_rng(0).integers(0, cells, (updates, 1)),
+    "u": np.ones(updates, np.float32),
+}
+print(session.run(None, feeds)[0].sum())
+"""
+
+
+@pytest.mark.parametrize("threads", [-1, 2_000_000, 2**31 - 1, 2**40])
+def test_any_number_of_threads_in_a_model_is_bounded(threads):
+    """Each thread that cells are divided among reads all indices: a million take minutes."""
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_THREADS, str(threads)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "60000.0\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -231,12 +231,32 @@ def _follow(found: Trace, arrays: Mapping[str, Any]) -> None:
 
 
 def _panel(name: str, array: Array, window: tuple[tuple[int, ...], ...]) -> Panel:
-    values = np.array(array[_open_mesh(window)])
+    values = _cut(array, window)
     return Panel(name, array.shape, str(array.dtype), window, values)
 
 
-def _open_mesh(window: tuple[tuple[int, ...], ...]) -> tuple[Array, ...]:
-    return np.ix_(*(np.array(axis, np.intp) for axis in window))
+def _cut(array: Array, window: tuple[tuple[int, ...], ...]) -> Array:
+    """Return a copy of the elements at the coordinates of a window.
+
+    NumPy takes fewer index arrays than an array has axes: those of length 1 need none.
+    """
+    lengths = tuple(map(len, window))
+    if 0 in lengths:
+        return np.empty(lengths, array.dtype)
+    singles = tuple(0 if length == 1 else slice(None) for length in array.shape)
+    long = [axis for axis, length in zip(window, array.shape, strict=True) if length != 1]
+    kept = array[(*singles, ...)]
+    if long:
+        kept = kept[np.ix_(*(np.array(axis, np.intp) for axis in long))]
+    return np.array(kept).reshape(lengths)
+
+
+def _at(array: Array, coordinates: Sequence[Coordinate]) -> Array:
+    """Return the elements at some coordinates, one after the other."""
+    found = np.empty(len(coordinates), array.dtype)
+    for i, coordinate in enumerate(coordinates):
+        found[i] = array[coordinate]
+    return found
 
 
 def _limits(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -294,16 +314,16 @@ def _resolve(
 ) -> tuple[Array, frozenset[Coordinate]]:
     """Return the place in data of each moved element, and where indices are out of range.
 
-    The places have the shape of the moved window and an axis of coordinates; they are -1 where
+    The places have the shape of the moved window and a field for each coordinate; they are -1 where
     there is none. The positions are those within the window of indices.
     """
-    shown = np.array(indices[_open_mesh(windows.indices)])
+    shown = _cut(indices, windows.indices)
     axes = _coordinates(form, windows, data.shape)
     moved_shape = tuple(map(len, windows.moved))
     if found.operator == "tensor_scatter":
         return _resolve_cache(found, windows, axes, shown, data.shape[form.addressed[0]])
     if 0 in (data.shape[d] for d in form.addressed):
-        return np.full((*moved_shape, data.ndim), _ABSENT), frozenset(np.ndindex(shown.shape))
+        return _no_places(moved_shape, data.ndim), frozenset(np.ndindex(shown.shape))
     lengths = tuple(map(len, axes))
     coordinates = [
         np.broadcast_to(axis.reshape([-1 if d == e else 1 for e in range(data.ndim)]), lengths)
@@ -318,11 +338,18 @@ def _resolve(
         within, outside = _outside(lambda index: function(coordinates[0], index, **keywords), shown)
     if mode in ("wrap", "clip"):
         within, keywords["mode"] = shown, mode
-    places = np.stack([function(axis, within, **keywords) for axis in coordinates], axis=-1)
+    places = _no_places(moved_shape, data.ndim)
+    for d, axis in enumerate(coordinates):
+        places[str(d)] = function(axis, within, **keywords)
     if mode not in ("wrap", "clip"):
         for position in outside:
             places[_moved_at(form, position)] = _ABSENT
     return places, outside
+
+
+def _no_places(shape: tuple[int, ...], rank: int) -> Array:
+    """Return places that are none, with a field a coordinate: 64 axes leave no room for another."""
+    return np.full(shape, _ABSENT, [(str(d), np.intp) for d in range(rank)])
 
 
 def _coordinates(form: Form, windows: _Windows, shape: tuple[int, ...]) -> list[Array]:
@@ -379,11 +406,13 @@ def _resolve_cache(
     where = np.nonzero(cache != _ABSENT)
     cells[cache[where]] = where[1]
     cells = cells.reshape(steps.shape)[:, list(windows.moved[axis])]
-    mesh = [np.array(coordinates) for coordinates in windows.moved]
-    places = np.stack(np.meshgrid(*mesh, indexing="ij"), axis=-1)
-    spread = [1] * len(windows.moved)
+    rank = len(windows.moved)
+    places = _no_places(tuple(map(len, windows.moved)), rank)
+    for d, window in enumerate(windows.moved):
+        places[str(d)] = np.array(window).reshape([-1 if d == e else 1 for e in range(rank)])
+    spread = [1] * rank
     spread[0], spread[axis] = batches, len(windows.moved[axis])
-    places[..., axis] = cells.reshape(spread)
+    places[str(axis)] = cells.reshape(spread)
     for position in outside:
         places[position] = _ABSENT
     return places, outside
@@ -414,7 +443,9 @@ def _add_steps(
         cells = [tuple(data[d] for d in form.addressed) for data, _ in pairs if data is not None]
         cell = cells[0] if cells else None
         marks = _marks(found, index, cell, bad)
-        number = int(np.ravel_multi_index(position, shape)) if shape else 0
+        number = 0
+        for place, length in zip(position, shape, strict=True):
+            number = number * length + place
         found.steps.append(Step(number, position[:own], index, cell, marks, bad))
         found.pairs += [Pair(len(found.steps) - 1, data, moved) for data, moved in pairs]
     found.is_prefix = [step.number for step in found.steps] == list(range(len(grid)))
@@ -427,8 +458,8 @@ def _moves(
 ) -> dict[Coordinate, list[tuple[Coordinate | None, Coordinate]]]:
     """Return where in data and where in the moved array each step of the window has elements."""
     moves: dict[Coordinate, list[tuple[Coordinate | None, Coordinate]]] = {}
-    for at in np.ndindex(places.shape[:-1]):
-        data = tuple(places[at].tolist())
+    for at in np.ndindex(places.shape):
+        data = places[at].tolist()
         moved = tuple(axis[i] for axis, i in zip(windows.moved, at, strict=True))
         found = moves.setdefault(_step_of(form, at), [])
         found.append((None if _ABSENT in data else data, moved))
@@ -510,8 +541,8 @@ def _add_values(found: Trace, data: Array, updates: Array) -> None:
         return
     places: dict[Coordinate, int] = {}
     targets = np.array([places.setdefault(found.pairs[p].data or (), len(places)) for p in written])
-    base = data[tuple(np.array(axis) for axis in zip(*places, strict=True))]
-    values = updates[tuple(np.array([found.pairs[p].moved for p in written]).T)]
+    base = _at(data, list(places))
+    values = _at(updates, [found.pairs[p].moved for p in written])
     seen: Counter[int] = Counter()
     rounds = []
     for target in targets.tolist():

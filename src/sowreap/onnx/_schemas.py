@@ -282,8 +282,16 @@ def element_type(dtype: np.dtype[Any]) -> str:
 def element_name(number: int) -> str:
     """Return the name of a ``TensorProto`` element type as type strings spell it."""
     if number not in TensorProto.DataType.values():
-        return f"element type {number}"
+        raise _unknown(number)
     return str(TensorProto.DataType.Name(number)).lower()
+
+
+def _unknown(number: int) -> ModelError:
+    return ModelError(
+        f"model is broken: it names the element type {number}, which ONNX does not have.",
+        argument="model",
+        value=number,
+    )
 
 
 def known_dtype(number: int) -> np.dtype[Any] | None:
@@ -299,11 +307,7 @@ def numpy_dtype(number: int) -> np.dtype[Any]:
     """Return the dtype of an element type of ONNX, which a model must name."""
     dtype = known_dtype(number)
     if dtype is None:
-        raise ModelError(
-            f"model is broken: it names the element type {number}, which ONNX does not have.",
-            argument="model",
-            value=number,
-        )
+        raise _unknown(number)
     return dtype
 
 

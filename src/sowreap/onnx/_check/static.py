@@ -27,6 +27,8 @@ from sowreap.onnx._schemas import known_dtype
 
 OVERRIDABLE_SINCE_IR = 4
 
+MOST_FOLLOWED = 1 << 22  # items of a vector
+
 Key = tuple[str, str]
 Known = Mapping[str, Value]
 
@@ -73,9 +75,26 @@ def _inferred(model: ModelProto) -> ModelProto:
     if _may_crash_inference(model):
         return model
     try:
+        plain = onnx.shape_inference.infer_shapes(model)
+        if _has_long_vector(plain.graph):
+            return plain
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception:  # of many kinds: broken shapes, types without rules, more than 2 GB
         return model
+
+
+def _has_long_vector(graph: GraphProto) -> bool:
+    """Return whether a vector is too long for its items to be followed.
+
+    onnx 1.23.2 makes a description of each item, also where the model merely claims a length.
+    """
+    infos = (*graph.input, *graph.output, *graph.value_info)
+    shapes = [_described(info.type).shape or () for info in infos]
+    shapes += [tuple(tensor.dims) for tensor in graph.initializer]
+    return any(
+        len(shape) == 1 and isinstance(shape[0], int) and shape[0] > MOST_FOLLOWED
+        for shape in shapes
+    ) or any(_has_long_vector(inner) for node in graph.node for inner in subgraphs(node))
 
 
 def _may_crash_inference(model: ModelProto) -> bool:
