@@ -36,6 +36,6 @@ def export(model: str, output: Path) -> None:
         raise InputError(str(error)) from error
     weights = write_script(path, output)
     out = show.console()
-    out.print(f"{output}: {len(output.read_text('utf-8').splitlines())} lines")
+    out.print(f"{output}: {len(output.read_text('utf-8').splitlines())} lines", soft_wrap=True)
     if weights is not None:
-        out.print(f"{weights}: {weights.stat().st_size / 1e6:.1f} MB of weights")
+        out.print(f"{weights}: {weights.stat().st_size / 1e6:.1f} MB of weights", soft_wrap=True)
