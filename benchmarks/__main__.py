@@ -44,10 +44,10 @@ def main() -> int:
             )
             results.append(result)
             print(shown(result), flush=True)
+            if options.json:  # after each row, so that a run that is ended early is of use
+                with open(options.json, "w") as file:
+                    json.dump({"machine": about, "rows": results}, file, indent=1)
             gc.collect()
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"machine": about, "rows": results}, file, indent=1)
     ratios = [r["ratio"] for r in results if r["ratio"]]
     if ratios:
         print(f"geometric mean of {len(ratios)} ratios: {np.exp(np.mean(np.log(ratios))):.2f}")
