@@ -313,6 +313,7 @@ def test_fill_value_that_shrinks_data():
     assert_same(result, np.array([7, 3], np.float32))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the dtype:DeprecationWarning")  # NumPy 2.5
 def test_fill_value_that_changes_the_dtype_of_data():
     data = np.zeros(1000, np.float32)
     meddler = Meddler(lambda: data.__setattr__("dtype", np.dtype("V1000")))
