@@ -72,15 +72,20 @@ std::int64_t memory_bytes() {
   return bytes;
 }
 
-Buffer allocate_buffer(std::int64_t bytes) {
-  constexpr std::int64_t page = 2 << 20;
-  const std::int64_t rounded = (bytes + page - 1) / page * page;
-  Buffer buffer(static_cast<char*>(
-      std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(rounded))));
-  if (buffer == nullptr) throw std::bad_alloc();
+void* allocate_pages(std::int64_t bytes, std::int64_t page) {
+  void* memory =
+      std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(bytes));
 #if defined(MADV_HUGEPAGE)
-  madvise(buffer.get(), static_cast<std::size_t>(rounded), MADV_HUGEPAGE);
+  if (memory != nullptr && page == large_page)
+    madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
 #endif
+  return memory;
+}
+
+Buffer allocate_buffer(std::int64_t bytes) {
+  const std::int64_t rounded = (bytes + large_page - 1) / large_page * large_page;
+  Buffer buffer(static_cast<char*>(allocate_pages(rounded, large_page)));
+  if (buffer == nullptr) throw std::bad_alloc();
   return buffer;
 }
 
@@ -88,9 +93,9 @@ Buffer allocate_zeros(std::int64_t bytes, bool dense) {
   Buffer buffer(static_cast<char*>(std::calloc(static_cast<std::size_t>(bytes), 1)));
   if (buffer == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  constexpr std::int64_t page = 2 << 20;
-  if (dense && bytes >= 2 * page) {
-    char* first = buffer.get() + page - reinterpret_cast<std::uintptr_t>(buffer.get()) % page;
+  if (dense && bytes >= 2 * large_page) {
+    char* first =
+        buffer.get() + large_page - reinterpret_cast<std::uintptr_t>(buffer.get()) % large_page;
     madvise(first, static_cast<std::size_t>(buffer.get() + bytes - first), MADV_HUGEPAGE);
   }
 #else

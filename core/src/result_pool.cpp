@@ -13,26 +13,25 @@
 
 #if !defined(_WIN32)
 #include <pthread.h>
-#include <sys/mman.h>
 #endif
 
 namespace sowreap {
 namespace {
 
-constexpr std::size_t small_page = 64 << 10, large_page = 2 << 20, large_from = 4 << 20;
+constexpr std::size_t large_from = 4 << 20;
+
+std::size_t page_of(std::size_t bytes) {
+  return bytes < large_from ? 64 << 10 : static_cast<std::size_t>(large_page);
+}
 
 std::size_t rounded(std::size_t bytes) {
-  const std::size_t page = bytes < large_from ? small_page : large_page;
+  const std::size_t page = page_of(bytes);
   return (bytes + page - 1) / page * page;
 }
 
 void* allocate(std::size_t capacity) {
-  const std::size_t page = capacity < large_from ? small_page : large_page;
-  void* memory = std::aligned_alloc(page, capacity);
-#if defined(MADV_HUGEPAGE)
-  if (memory != nullptr && page == large_page) madvise(memory, capacity, MADV_HUGEPAGE);
-#endif
-  return memory;
+  return allocate_pages(static_cast<std::int64_t>(capacity),
+                        static_cast<std::int64_t>(page_of(capacity)));
 }
 
 // A sixteenth of the machine's memory, and no more than 1 GB.
@@ -48,7 +47,7 @@ struct Unused {
 class Pool {
  public:
   void* take(std::size_t bytes) {
-    if (bytes > static_cast<std::size_t>(-1) - large_page) return nullptr;
+    if (bytes > static_cast<std::size_t>(-1) - static_cast<std::size_t>(large_page)) return nullptr;
     const std::size_t wanted = rounded(bytes < 1 ? 1 : bytes);
     std::lock_guard<std::mutex> lock(mutex_);
     const Unused found = reuse(wanted);

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-
 from sowreap import _core
-
-_VARIABLE = "SOWREAP_MAX_RESULT_BYTES"
-
-
-def _read_environment() -> None:
-    text = os.environ.get(_VARIABLE, "").strip()
-    if not text:
-        return
-    if text.isdecimal() and int(text) < 2**63:
-        _core.set_result_limit(int(text))
-        return
-    warnings.warn(
-        f"{_VARIABLE}={text!r} is not a whole number of bytes below 2**63; "
-        f"results may have {_core.result_limit()} bytes",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+from sowreap._settings import read_environment
 
 
-_read_environment()
+def _set_result_limit(text: str) -> None:
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise ValueError(text)
+    _core.set_result_limit(int(text))
+
+
+read_environment(
+    "SOWREAP_MAX_RESULT_BYTES",
+    _set_result_limit,
+    lambda: f"a whole number of bytes below 2**63; results may have {_core.result_limit()} bytes",
+)

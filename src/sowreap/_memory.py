@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-import os
-import warnings
-
 from sowreap import _core
-from sowreap._errors import ArgumentError, DtypeError
-
-_VARIABLE = "SOWREAP_POOL_LIMIT"
-_MOST = 2**63 - 1
+from sowreap._settings import read_environment, whole_number
 
 
 def set_pool_limit(limit: int) -> None:
@@ -48,23 +41,7 @@ def set_pool_limit(limit: int) -> None:
     0
     >>> sr.set_pool_limit(before)
     """
-    try:
-        count = operator.index(limit)
-    except TypeError as error:
-        raise DtypeError(
-            f"set_pool_limit: limit must be an integer, not {limit!r}.",
-            operator="set_pool_limit",
-            argument="limit",
-            value=limit,
-        ) from error
-    if not 0 <= count <= _MOST:
-        raise ArgumentError(
-            f"set_pool_limit: limit = {count} is not in [0, {_MOST}].",
-            operator="set_pool_limit",
-            argument="limit",
-            value=count,
-        )
-    _core.set_pool_limit(count)
+    _core.set_pool_limit(whole_number("set_pool_limit", "limit", limit, 0, 2**63 - 1))
 
 
 def get_pool_limit() -> int:
@@ -79,19 +56,8 @@ def get_pool_limit() -> int:
     return _core.pool_limit()
 
 
-def _read_environment() -> None:
-    text = os.environ.get(_VARIABLE, "").strip()
-    if not text:
-        return
-    try:
-        set_pool_limit(int(text))
-    except ValueError:
-        warnings.warn(
-            f"{_VARIABLE}={text!r} is not a whole number of bytes, at least 0; "
-            f"keeping {get_pool_limit()}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-_read_environment()
+read_environment(
+    "SOWREAP_POOL_LIMIT",
+    lambda text: set_pool_limit(int(text)),
+    lambda: f"a whole number of bytes, at least 0; keeping {get_pool_limit()}",
+)

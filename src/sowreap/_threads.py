@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-import os
-import warnings
-
 from sowreap import _core
-from sowreap._errors import ArgumentError, DtypeError
-
-_VARIABLE = "SOWREAP_NUM_THREADS"
+from sowreap._settings import read_environment, whole_number
 
 
 def set_num_threads(n: int) -> None:
@@ -43,23 +37,7 @@ def set_num_threads(n: int) -> None:
     1
     >>> sr.set_num_threads(before)
     """
-    try:
-        count = operator.index(n)
-    except TypeError as error:
-        raise DtypeError(
-            f"set_num_threads: n must be an integer, not {n!r}.",
-            operator="set_num_threads",
-            argument="n",
-            value=n,
-        ) from error
-    if not 1 <= count <= 1024:
-        raise ArgumentError(
-            f"set_num_threads: n = {count} is not in [1, 1024].",
-            operator="set_num_threads",
-            argument="n",
-            value=count,
-        )
-    _core.set_thread_count(count)
+    _core.set_thread_count(whole_number("set_num_threads", "n", n, 1, 1024))
 
 
 def get_num_threads() -> int:
@@ -77,19 +55,8 @@ def get_num_threads() -> int:
     return _core.thread_count()
 
 
-def _read_environment() -> None:
-    text = os.environ.get(_VARIABLE, "").strip()
-    if not text:
-        return
-    try:
-        set_num_threads(int(text))
-    except ValueError:
-        warnings.warn(
-            f"{_VARIABLE}={text!r} is not a whole number in [1, 1024]; "
-            f"using {get_num_threads()} threads",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-_read_environment()
+read_environment(
+    "SOWREAP_NUM_THREADS",
+    lambda text: set_num_threads(int(text)),
+    lambda: f"a whole number in [1, 1024]; using {get_num_threads()} threads",
+)

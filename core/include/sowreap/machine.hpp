@@ -14,6 +14,11 @@ std::int64_t
 cache_bytes();  // half of a core's second-level cache: what a block of columns may fill
 std::int64_t memory_bytes();  // all of it; 2^63 - 1 where that cannot be found
 
+// Memory that begins at a `page` and is a whole number of them, for std::free; null when there is
+// none. It asks the system for its large pages where `page` is one.
+inline constexpr std::int64_t large_page = 2 << 20;
+void* allocate_pages(std::int64_t bytes, std::int64_t page);
+
 // Memory for blocks of columns and for counts. Blocks are read at random, so it asks for pages of a
 // size that spares address translation. Throws std::bad_alloc.
 struct FreeBuffer {
