@@ -18,14 +18,18 @@ using std::int64_t;
 
 // ---- limits that decide ----
 
-// A call that moves less stays on its thread: waking another costs 5 to 50 microseconds.
-constexpr double parallel_bytes = 512 << 10;
+// A call that moves less stays on its thread: waking another costs 5 to 100 microseconds. Where
+// there are no more parts than threads, nobody can do the work of one that comes late, which runs
+// of items, cheap for their bytes, do not pay for.
+constexpr double parallel_bytes = 2 << 20;
+constexpr double few_parts_bytes = 16 << 20;
 constexpr int64_t parts_per_thread = 4;   // parts differ in cost
 constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at least this
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
-constexpr int64_t counts_bytes = 32 << 20;  // of a block of columns that is not packed
+constexpr int64_t streamed_bytes = 32 << 20;  // an output of this size is not kept in caches
+constexpr int64_t counts_bytes = 32 << 20;    // of a block of columns that is not packed
 
 int64_t item_count(const View& v) {
   int64_t n = 1;
@@ -89,6 +93,7 @@ struct Split {
   Along along = Along::nothing;
   int64_t parts = 1;   // of `along`
   int64_t block = 0;   // columns: width of a block
+  int64_t first = 0;   // columns: width of the first block
   int64_t blocks = 1;  // columns: how many there are
   Range cells{0, 0};   // all that can be addressed, in the unit of kernels
 };
@@ -137,8 +142,21 @@ Split split_slices(const Work& work, int threads) {
   return split;
 }
 
+// Whether the rows of indices are likely to be constant: three of them are.
+bool looks_constant(const Work& work) {
+  const Plan& plan = *work.plan;
+  const Loop& pick = plan.picks[0];
+  for (const int64_t row : {int64_t{0}, pick.extent / 2, pick.extent - 1}) {
+    if (!kernels().is_constant(plan.index_dtype, plan.indices + row * pick.index, work.run.index,
+                               work.run.extent))
+      return false;
+  }
+  return true;
+}
+
 // A block of columns is packed when all of the axis fits the cache for at least a cache line's
-// width, the slab as a whole does not, and enough of it is used to pay for the packing.
+// width, the slab as a whole does not, and enough of it is used to pay for the packing. Whole rows
+// of cells, which constant rows of indices address, need none.
 int64_t packed_width(const Work& work, bool whole) {
   const Plan& plan = *work.plan;
   const int64_t cells = plan.axes[0].length;
@@ -146,6 +164,7 @@ int64_t packed_width(const Work& work, bool whole) {
   if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes())
     return 0;
   if (!whole && plan.pick_total() * 2 < cells) return 0;
+  if (looks_constant(work)) return 0;
   const int64_t line_items = std::max<int64_t>(cache_line / plan.item, 1);
   int64_t width = std::min(cache_bytes() / (cells * item), chunk / 4);
   if (width < line_items) return 0;
@@ -158,6 +177,19 @@ int64_t counted_width(const Plan& plan) {
   constexpr int64_t count = sizeof(std::uint32_t);
   return std::clamp(counts_bytes / (std::max<int64_t>(plan.axes[0].length, 1) * count),
                     cache_line / count, chunk);
+}
+
+// The width of the first block, such that the others begin at a cache line in every row of the
+// output. NumPy's large arrays begin 16 bytes behind one.
+int64_t first_width(const Work& work, int64_t block) {
+  const Plan& plan = *work.plan;
+  const char* output = plan.scatter ? plan.addressed : plan.other;
+  const int64_t pitch = plan.scatter ? plan.axes[0].stride : plan.picks[0].other;
+  const int64_t step = plan.scatter ? work.run.addressed : work.run.other;
+  if (step != plan.item || pitch % cache_line != 0 || work.run.extent <= block) return block;
+  const auto behind = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(output) % cache_line);
+  const int64_t lead = (cache_line - behind) % cache_line;
+  return lead == 0 || lead % plan.item != 0 ? block : std::min(block, lead / plan.item);
 }
 
 Split split_columns(Work& work, int threads, bool whole) {
@@ -177,7 +209,8 @@ Split split_columns(Work& work, int threads, bool whole) {
       }
     }
   }
-  split.blocks = (columns + split.block - 1) / split.block;
+  split.first = work.packed ? first_width(work, split.block) : split.block;
+  split.blocks = 1 + (columns - std::min(columns, split.first) + split.block - 1) / split.block;
   if (split.along == Along::nothing) {
     split.along = Along::batch;
     split.parts = std::clamp<int64_t>(threads * parts_per_thread / split.blocks, 1,
@@ -205,7 +238,8 @@ Part part_of(const Work& work, const Split& split, int64_t number) {
             split.cells};
   if (work.form == Form::columns) {
     const int64_t block = number % split.blocks;
-    part.run = {block * split.block, std::min((block + 1) * split.block, work.run.extent)};
+    const int64_t end = split.first + block * split.block;
+    part.run = {block == 0 ? 0 : end - split.block, std::min(end, work.run.extent)};
     number /= split.blocks;
   }
   switch (split.along) {
@@ -255,7 +289,7 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
       reduction != Reduction::none && is_small(dtype) ? small_table(dtype, reduction) : nullptr;
   work.quotients =
       reduction == Reduction::mean && is_small(dtype) ? small_quotients(dtype) : nullptr;
-  work.owners = work.packed = work.copies = false;
+  work.owners = work.packed = work.copies = work.streams = false;
   work.source = plan.addressed;
   work.spare = 0;
   work.tally = reduction != Reduction::mean        ? Tally::bits
@@ -300,7 +334,33 @@ bool copies_rows(const Work& work, const Split& split) {
          work.plan->axes[0].stride == work.plan->item;
 }
 
-// What a part needs beside the arrays (Work::counted, spare, packed).
+// Whether the output of a gather is made in whole rows, of one step (Work::streams).
+bool streams_gather(const Work& work) {
+  const Plan& plan = *work.plan;
+  const int64_t run = work.run.extent * plan.item;
+  if (work.run.extent > 1 && work.run.other != plan.item) return false;
+  return work.form == Form::columns || plan.picks[plan.pick_count - 1].other == run;
+}
+
+// Whether a scatter that copies does so in a buffer from which rows are streamed.
+bool streams_scatter(const Work& work) {
+  const Plan& plan = *work.plan;
+  if (!work.copies) return false;
+  if (work.form == Form::columns) return work.run.addressed == plan.item;
+  return !work.counted && plan.axes[0].length * plan.item <= cache_bytes() / 4;
+}
+
+bool can_stream(const Call& call, const Work& work) {
+  const Plan& plan = *work.plan;
+  const int64_t item = plan.item;
+  if ((item & (item - 1)) != 0 || item > 16) return false;
+  const int64_t items =
+      plan.scatter ? item_count(*call.output) : plan.lane_total() * plan.pick_total();
+  if (items < streamed_bytes / item) return false;
+  return plan.scatter ? streams_scatter(work) : streams_gather(work);
+}
+
+// What a part needs beside the arrays (Work::counted, spare, packed, streams).
 int64_t buffer_bytes(const Work& work, const Split& split) {
   const Plan& plan = *work.plan;
   if (work.form == Form::columns) {
@@ -308,6 +368,7 @@ int64_t buffer_bytes(const Work& work, const Split& split) {
     return work.spare + (work.packed ? whole_lines(items * plan.item) : 0) +
            (work.counted ? whole_lines(items * static_cast<int64_t>(sizeof(std::uint32_t))) : 0);
   }
+  if (work.copies && work.streams) return whole_lines(plan.axes[0].length * plan.item);
   if (!work.counted) return 0;
   int64_t cells = 1;
   for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
@@ -315,14 +376,7 @@ int64_t buffer_bytes(const Work& work, const Split& split) {
   return whole_lines(tally_bytes(work.tally, cells));
 }
 
-void prepare(Prepared& p, Call& call) {
-  p.threads = threads_for(work_bytes(call));
-  const int64_t axis = call.plan.axis_count == 1 ? call.plan.axes[0].length : 0;
-  prepare(p.work, call.plan, call.dtype, call.reduction, call.rule.mode, call.include_self,
-          call.fill);
-  // Whether every item of the output lies in some lane, so that the kernels can bring data in.
-  const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
-                     call.plan.lane_total() * axis == item_count(*call.output);
+void divide(Prepared& p, bool whole) {
   if (p.work.form == Form::slices) {
     p.split = p.threads == 1 ? Split{} : split_slices(p.work, p.threads);
     p.work.owners = p.split.along == Along::owners;
@@ -331,10 +385,29 @@ void prepare(Prepared& p, Call& call) {
     p.split = split_columns(p.work, p.threads, whole);
     p.work.copies = whole && p.work.packed;
   }
+}
+
+void prepare(Prepared& p, Call& call) {
+  const double bytes = work_bytes(call);
+  p.threads = threads_for(bytes);
+  const int64_t axis = call.plan.axis_count == 1 ? call.plan.axes[0].length : 0;
+  prepare(p.work, call.plan, call.dtype, call.reduction, call.rule.mode, call.include_self,
+          call.fill);
+  // Whether every item of the output lies in some lane, so that the kernels can bring data in.
+  const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
+                     call.plan.lane_total() * axis == item_count(*call.output);
+  divide(p, whole);
+  const bool cheap = p.work.run.extent > 1 && !p.work.packed;
+  const bool few = cheap && part_count(p.work, p.split) <= p.threads;
+  if (p.threads > 1 && few && bytes < few_parts_bytes) {
+    p.threads = 1;
+    divide(p, whole);
+  }
   if (p.work.copies) p.work.source = call.source->bytes;
   if (call.rule.mode == Mode::absent) p.split.cells = cell_range(call.plan);
   if (p.work.form == Form::columns && call.plan.scatter && call.rule.mode == Mode::absent)
     p.work.spare = whole_lines(call.plan.item);
+  p.work.streams = can_stream(call, p.work);
   p.buffer_bytes = buffer_bytes(p.work, p.split);
 }
 
@@ -342,7 +415,8 @@ void allocate(Prepared& p) {
   const int64_t bytes = p.buffer_bytes * std::min<int64_t>(p.threads, part_count(p.work, p.split));
   if (bytes == 0) return;
   const bool dense = p.buffer_bytes / cache_line <= p.work.plan->pick_total();
-  p.buffers = p.work.packed ? allocate_buffer(bytes) : allocate_zeros(bytes, dense);
+  p.buffers =
+      p.work.packed || p.work.streams ? allocate_buffer(bytes) : allocate_zeros(bytes, dense);
 }
 
 const char* text_of(Along along) {

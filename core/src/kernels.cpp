@@ -10,6 +10,7 @@
 
 #include "sowreap/small_float.hpp"
 #include "sowreap/walk.hpp"
+#include "sowreap/wide.hpp"
 
 namespace sowreap {
 inline namespace SOWREAP_ISA {
@@ -19,12 +20,15 @@ using std::int64_t;
 
 // How far ahead memory is asked for.
 constexpr int64_t items_ahead = 128;       // single items, by index
+constexpr int64_t items_near = 16;         // single items, of the second level of the cache
 constexpr int64_t bytes_ahead = 8 * 1024;  // slices, by index
 constexpr int64_t rows_ahead = 8;          // rows of a block of columns: no processor follows those
 constexpr int64_t indices_ahead = 4096;    // bytes
 constexpr int64_t counts_ahead = 32;       // cells whose updates are counted
 constexpr int64_t line = 64;               // bytes
 constexpr int64_t most_lines = 16;         // of one row; from there on the processor follows
+constexpr int64_t staged_bytes = 16 * chunk;  // of a result that is streamed from the cache
+constexpr int64_t staged_row = 2048;          // bytes; longer rows are streamed from where they are
 
 // ---- what is done with one item, and with a run of items ----
 
@@ -113,11 +117,12 @@ void apply_run(const Op& op, char* to, int64_t to_step, const char* from, int64_
   }
 }
 
-// Brings the cache lines of [at, at + bytes) near, at most `most_lines` of them.
+// Brings the cache lines of [at, at + bytes) near, at most `most_lines` of them: into the second
+// level of the cache, since rows a power of two apart would meet in a few sets of the first.
 template <bool write>
 void fetch(const char* at, int64_t bytes) {
   const int64_t lines = bytes / line < most_lines ? bytes / line : most_lines;
-  for (int64_t i = 0; i <= lines; ++i) __builtin_prefetch(at + i * line, write);
+  for (int64_t i = 0; i <= lines; ++i) __builtin_prefetch(at + i * line, write, 2);
 }
 
 // ---- indices to cells ----
@@ -164,8 +169,8 @@ int64_t clip(I value, std::uint64_t last) {
 // cell is negative, which its own sign bit tells.) The values `ahead` bytes further on will be
 // wanted next.
 template <class I, Mode mode>
-bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64_t* cells,
-             int64_t ahead) {
+bool resolve(const char* indices, int64_t step, int64_t n, int64_t length,
+             int64_t* __restrict cells, int64_t ahead) {
   constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
   constexpr int64_t width = sizeof(I), group = 64;
   const std::uint64_t last = static_cast<std::uint64_t>(length) - 1;
@@ -185,7 +190,9 @@ bool resolve(const char* indices, int64_t step, int64_t n, int64_t length, int64
   for (int64_t i = 0; i < n; i += group) {
     const int64_t end = n - i < group ? n : i + group;
     fetch<false>(indices + i * step + ahead, (end - i) * step);
-    if (step == width) {
+    if (step == width && end == i + group) {  // of a known length
+      for (int64_t j = 0; j < group; ++j) one(i + j, width);
+    } else if (step == width) {
       for (int64_t j = i; j < end; ++j) one(j, width);
     } else {
       for (int64_t j = i; j < end; ++j) one(j, step);
@@ -221,14 +228,61 @@ Resolve select_resolve(Dtype dtype, Mode mode) {
   }
 }
 
-bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t length) {
-  int64_t cells[chunk];
-  const Resolve resolve_values = select_resolve<Mode::raise>(dtype);
-  for (int64_t i = 0; i < n; i += chunk) {
-    const int64_t count = n - i < chunk ? n - i : chunk;
-    if (!resolve_values(values + i * step, step, count, length, cells, indices_ahead)) return false;
+// Whether all values are in [-length, length - 1]: the least and the greatest are, where those that
+// are not signed have none to be the least.
+template <class I>
+bool in_range(const char* values, int64_t step, int64_t n, int64_t length) {
+  constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
+  constexpr int64_t width = sizeof(I);
+  I least = 0, greatest = 0;
+  const auto one = [&](I value) {
+    if constexpr (is_signed) least = value < least ? value : least;
+    greatest = value > greatest ? value : greatest;
+  };
+  if (step == width) {
+    for (int64_t i = 0; i < n; ++i) one(load<I>(values + i * width));
+  } else {
+    for (int64_t i = 0; i < n; ++i) one(load<I>(values + i * step));
   }
-  return true;
+  if (n <= 0) return true;
+  if constexpr (is_signed) {
+    return least >= -length && greatest < length;
+  } else {
+    return length > 0 && static_cast<std::uint64_t>(greatest) < static_cast<std::uint64_t>(length);
+  }
+}
+
+bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t length) {
+  return visit_index(dtype,
+                     [&](auto zero) { return in_range<decltype(zero)>(values, step, n, length); });
+}
+
+// Whether n values are the same, before anything is made of them.
+template <class I>
+bool is_constant(const char* values, int64_t step, int64_t n) {
+  constexpr int64_t width = sizeof(I);
+  const I first = load<I>(values);
+  if (load<I>(values + (n - 1) * step) != first || load<I>(values + n / 2 * step) != first)
+    return false;
+  I differs = 0;
+  if (step == width) {
+    for (int64_t i = 0; i < n; ++i)
+      differs = static_cast<I>(differs | (load<I>(values + i * width) ^ first));
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      differs = static_cast<I>(differs | (load<I>(values + i * step) ^ first));
+  }
+  return differs == 0;
+}
+
+using IsConstant = bool (*)(const char*, int64_t, int64_t);
+
+IsConstant select_is_constant(Dtype dtype) {
+  return visit_index(dtype, [](auto zero) -> IsConstant { return is_constant<decltype(zero)>; });
+}
+
+bool is_constant(Dtype dtype, const char* values, int64_t step, int64_t n) {
+  return select_is_constant(dtype)(values, step, n);
 }
 
 // What the index tuples of a chunk name.
@@ -292,6 +346,8 @@ struct Chunk {
   const int64_t* cells;
   const std::int32_t* listed;
   int64_t count;
+  int64_t beyond;  // cells behind those, which a later call will want
+  bool fetched;    // an earlier call has asked for the first ones
 
   char* addressed_at(int64_t i) const { return addressed + cells[i] * unit; }
   char* other_at(int64_t i) const { return other + (listed ? listed[i] : i) * step; }
@@ -306,27 +362,43 @@ void apply(const Op& op, char* addressed, char* other) {
   }
 }
 
+// The commonest case, in which both steps are known to the compiler.
+template <bool scatter, class Op>
+void apply_contiguous(const Op& op, const Chunk& c, int64_t ahead) {
+  const int64_t width = op.width(), n = c.count;
+  char *const addressed = c.addressed, *const other = c.other;  // which no store can change
+  const int64_t* const cells = c.cells;
+  int64_t i = 0;
+  for (; i < ahead; ++i) {
+    __builtin_prefetch(addressed + cells[i + items_ahead] * width, scatter, 2);
+    apply<scatter>(op, addressed + cells[i] * width, other + i * width);
+  }
+  if constexpr (!scatter && !std::is_same_v<Op, MoveBytes>) {
+    i += gather_wide<Op::width()>(other + i * width, addressed, cells + i, width, 0, n - i);
+  }
+  if constexpr (scatter && Op::moves) {  // a sum has read what it writes
+    for (; i + items_near < n; ++i) {
+      __builtin_prefetch(addressed + cells[i + items_near] * width, 1);
+      apply<scatter>(op, addressed + cells[i] * width, other + i * width);
+    }
+  }
+  for (; i < n; ++i) apply<scatter>(op, addressed + cells[i] * width, other + i * width);
+}
+
 template <bool scatter, class Op>
 void apply_items(const Op& op, const Chunk& c, bool prefetch) {
-  const int64_t ahead = prefetch && c.count > items_ahead ? c.count - items_ahead : 0;
-  if (prefetch) {
-    for (int64_t i = 0; i < c.count && i < items_ahead; ++i)
-      __builtin_prefetch(c.addressed_at(i), scatter);
+  const int64_t known = c.count + c.beyond, most = known - items_ahead;
+  const int64_t ahead = !prefetch || most < 0 ? 0 : most < c.count ? most : c.count;
+  if (prefetch && !c.fetched) {
+    for (int64_t i = 0; i < known && i < items_ahead; ++i)
+      __builtin_prefetch(c.addressed_at(i), scatter, 2);
   }
-  // The commonest case apart, so that both steps are known to the compiler.
   if (c.listed == nullptr && c.unit == op.width() && c.step == op.width()) {
-    const int64_t width = op.width();
-    for (int64_t i = 0; i < ahead; ++i) {
-      __builtin_prefetch(c.addressed + c.cells[i + items_ahead] * width, scatter);
-      apply<scatter>(op, c.addressed + c.cells[i] * width, c.other + i * width);
-    }
-    for (int64_t i = ahead; i < c.count; ++i) {
-      apply<scatter>(op, c.addressed + c.cells[i] * width, c.other + i * width);
-    }
+    apply_contiguous<scatter>(op, c, ahead);
     return;
   }
   for (int64_t i = 0; i < ahead; ++i) {
-    __builtin_prefetch(c.addressed_at(i + items_ahead), scatter);
+    __builtin_prefetch(c.addressed_at(i + items_ahead), scatter, 2);
     apply<scatter>(op, c.addressed_at(i), c.other_at(i));
   }
   for (int64_t i = ahead; i < c.count; ++i) apply<scatter>(op, c.addressed_at(i), c.other_at(i));
@@ -335,12 +407,12 @@ void apply_items(const Op& op, const Chunk& c, bool prefetch) {
 template <bool scatter, class Op>
 void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool prefetch) {
   const bool contiguous = run.addressed == op.width() && run.other == op.width();
-  const int64_t bytes = n * op.width();
-  const int64_t ahead = contiguous && prefetch ? 1 + bytes_ahead / (bytes + 256) : c.count;
-  for (int64_t i = 0; i < ahead && i < c.count && ahead < c.count; ++i)
+  const int64_t bytes = n * op.width(), known = c.count + c.beyond;
+  const int64_t ahead = contiguous && prefetch ? 1 + bytes_ahead / (bytes + 256) : known;
+  for (int64_t i = 0; !c.fetched && i < ahead && ahead < known; ++i)
     fetch<scatter>(c.addressed_at(i), bytes);
   for (int64_t i = 0; i < c.count; ++i) {
-    if (i + ahead < c.count) fetch<scatter>(c.addressed_at(i + ahead), bytes);
+    if (i + ahead < known) fetch<scatter>(c.addressed_at(i + ahead), bytes);
     char* addressed = c.addressed_at(i);
     char* other = c.other_at(i);
     if constexpr (scatter) {
@@ -357,6 +429,33 @@ void apply_chunk(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool 
     apply_items<scatter>(op, c, prefetch);
   } else {
     apply_rows<scatter>(op, c, run, n, prefetch);
+  }
+}
+
+// Gathers picks whose items follow each other in the output, which is streamed: through a part of
+// the cache, so that whole lines are written whatever the rows' length, or at once where rows are
+// long.
+template <class Op>
+void stream_chunk(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool prefetch) {
+  const int64_t bytes = n * op.width();
+  if (bytes > staged_row) {
+    for (int64_t i = 0; i < c.count; ++i) {
+      if (prefetch && i + 1 < c.count) fetch<false>(c.addressed_at(i + 1), bytes);
+      stream(c.other_at(i), c.addressed_at(i), bytes);
+    }
+    return;
+  }
+  alignas(line) char staged[staged_bytes];
+  Chunk some = c;
+  some.other = staged;
+  const int64_t at_once = staged_bytes / bytes;
+  for (int64_t i = 0; i < c.count; i += at_once) {
+    some.cells = c.cells + i;
+    some.count = c.count - i < at_once ? c.count - i : at_once;
+    some.beyond = c.count - i - some.count;
+    some.fetched = i > 0;
+    apply_chunk<false>(op, some, run, n, prefetch);
+    stream(c.other + i * bytes, staged, some.count * bytes);
   }
 }
 
@@ -385,12 +484,13 @@ void list_absent(Range cells, Picked& picked, int64_t n) {
 // chunk; the chunk lacks its lane. False when an index was out of range in mode raise.
 template <bool scatter, class Use>
 bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picked& picked,
-                    const Use& use) {
+                    const Use& use, char* row = nullptr) {
   const Plan& plan = *work.plan;
   const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
   const Loop& pick = plan.picks[plan.pick_count - 1];
   const bool renumber = work.counted && plan.axis_count != 1;
   Chunk c{};
+  c.addressed = row != nullptr ? row : plan.addressed + batch.addressed;
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
   c.step = pick.other;
   c.cells = picked.cells;
@@ -426,7 +526,7 @@ template <class Use>
 void for_each_lane(const Work& work, const Part& part, const Walk& batch, Chunk c, int64_t other,
                    const Use& use) {
   const Plan& plan = *work.plan;
-  char* first = plan.addressed + batch.addressed + part.run.begin * work.run.addressed;
+  char* first = c.addressed + part.run.begin * work.run.addressed;
   char* first_other = plan.other + batch.other + other + part.run.begin * work.run.other;
   Walk free(work.free, work.free_count, part.free.begin);
   for (int64_t f = part.free.begin; f < part.free.end; ++f, free.next()) {
@@ -647,11 +747,13 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
   const Plan& plan = *work.plan;
   const int64_t n = part.run.end - part.run.begin;
   Picked picked;
+  const int64_t row_bytes = work.copies ? plan.axes[0].length * op.width() : 0;
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
-    if (scatter && work.copies) {
-      std::memcpy(plan.addressed + batch.addressed, work.source + batch.addressed,
-                  static_cast<std::size_t>(plan.axes[0].length * op.width()));
+    char* const output = plan.addressed + batch.addressed;
+    char* const row = work.copies && work.streams ? buffer : output;
+    if (work.copies) {
+      std::memcpy(row, work.source + batch.addressed, static_cast<std::size_t>(row_bytes));
     }
     if constexpr (!Op::moves) {
       if (work.counted) {
@@ -661,12 +763,18 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
     }
     const auto apply_lanes = [&](Chunk& c, int64_t other) {
       for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
-        apply_chunk<scatter>(op, lane, work.run, n, work.prefetch);
+        if (!scatter && work.streams && lane.listed == nullptr) {
+          stream_chunk(op, lane, work.run, n, work.prefetch);
+        } else {
+          apply_chunk<scatter>(op, lane, work.run, n, work.prefetch);
+        }
         if constexpr (!scatter) fill_absent(op, work, lane, picked, n);
       });
     };
-    if (!for_each_chunk<scatter>(work, part, batch, picked, apply_lanes)) return false;
+    if (!for_each_chunk<scatter>(work, part, batch, picked, apply_lanes, row)) return false;
+    if (row != output) stream(output, row, row_bytes);
   }
+  if (work.streams) fence_streams();
   return true;
 }
 
@@ -680,6 +788,7 @@ struct Block {
   char* other;
   int64_t other_step;
   int64_t width;
+  bool wide;              // cells and `unit` are as gather_wide wants them
   char* absent;           // stands in for an item without a cell
   std::uint32_t* counts;  // where updates are counted: of item (cell, j) at cell * width + j
 };
@@ -693,23 +802,26 @@ bool all_equal(const int64_t* cells, int64_t n) {
 template <bool scatter, class Op>
 void apply_columns(const Op& op, const Block& block, char* other, const int64_t* cells) {
   constexpr int64_t worth_a_look = 4;
-  const int64_t width = block.width;
+  const int64_t width = block.width, unit = block.unit;
+  char* const base = block.base;
   if (width >= worth_a_look && all_equal(cells, width)) {
-    char* addressed = block.base + cells[0] * block.unit;
+    char* addressed = base + cells[0] * unit;
     if constexpr (scatter) {
       apply_run(op, addressed, block.step, other, block.other_step, width);
     } else {
       apply_run(op, other, block.other_step, addressed, block.step, width);
     }
   } else if (block.step == op.width() && block.other_step == op.width()) {
-    for (int64_t j = 0; j < width; ++j) {
-      apply<scatter>(op, block.base + cells[j] * block.unit + j * op.width(),
-                     other + j * op.width());
+    int64_t j = 0;
+    if constexpr (!scatter && !std::is_same_v<Op, MoveBytes>) {
+      if (block.wide) j = gather_wide<Op::width()>(other, base, cells, unit, op.width(), width);
+    }
+    for (; j < width; ++j) {
+      apply<scatter>(op, base + cells[j] * unit + j * op.width(), other + j * op.width());
     }
   } else {
     for (int64_t j = 0; j < width; ++j) {
-      apply<scatter>(op, block.base + cells[j] * block.unit + j * block.step,
-                     other + j * block.other_step);
+      apply<scatter>(op, base + cells[j] * unit + j * block.step, other + j * block.other_step);
     }
   }
 }
@@ -771,43 +883,125 @@ bool resolve_rows(const Work& work, Resolve resolve_values, const char* indices,
   return good;
 }
 
+template <bool scatter, class Op>
+void apply_row(const Op& op, const Work& work, const Block& block, char* row, const int64_t* cells,
+               bool good) {
+  if constexpr (!Op::moves) {
+    if (work.counted) {
+      apply_counted(op, block, row, cells, work.include_self);
+      return;
+    }
+  }
+  if (good) {
+    apply_columns<scatter>(op, block, row, cells);
+  } else {
+    apply_present<scatter>(op, block, row, cells);
+  }
+}
+
+// Rows that lie one behind the other, to every `step` bytes.
+void stream_rows(char* to, int64_t step, const char* from, int64_t bytes, int64_t rows) {
+  if (step == bytes) {
+    stream(to, from, rows * bytes);
+  } else {
+    for (int64_t r = 0; r < rows; ++r) stream(to + r * step, from + r * bytes, bytes);
+  }
+}
+
+// Picks from `picks.begin` on whose rows of indices are constant, as those of a graph network are:
+// each is one run. Returns how many, at most a chunk; -1 where an index is out of range.
+template <bool scatter, class Op>
+int64_t apply_constant(const Op& op, const Work& work, const Block& block, const char* indices,
+                       Range picks) {
+  constexpr int64_t worth_a_look = 4, rows_fetched = 16;
+  const Loop& pick = work.plan->picks[0];
+  const int64_t step = work.run.index, width = block.width, bytes = width * op.width();
+  const IsConstant constant = select_is_constant(work.plan->index_dtype);
+  const char* row = indices + picks.begin * pick.index;
+  if (width < worth_a_look || work.counted || !constant(row, step, width)) return 0;
+  int64_t cells[chunk];
+  const int64_t left = picks.end - picks.begin, n = left < chunk ? left : chunk;
+  const Resolve resolve_values = select_resolve(work.plan->index_dtype, work.mode);
+  if (!resolve_values(row, pick.index, n, work.plan->axes[0].length, cells, 0))
+    return work.mode == Mode::raise ? -1 : 0;
+  const bool fetches = work.prefetch && !work.packed && block.step == op.width();
+  const bool streams = !scatter && work.streams && bytes >= 4 * line && block.step == op.width();
+  int64_t r = 0;
+  do {
+    if (fetches && r + rows_fetched < n)
+      fetch<scatter>(block.base + cells[r + rows_fetched] * block.unit, bytes);
+    char* addressed = block.base + cells[r] * block.unit;
+    char* other = block.other + (picks.begin + r) * pick.other;
+    if constexpr (scatter) {
+      apply_run(op, addressed, block.step, other, block.other_step, width);
+    } else if (streams) {
+      stream(other, addressed, bytes);
+    } else {
+      apply_run(op, other, block.other_step, addressed, block.step, width);
+    }
+    row += pick.index;
+    ++r;
+    fetch<false>(row + rows_ahead * pick.index, width * step);
+  } while (r < n && constant(row, step, width));
+  return r;
+}
+
+// How many rows ahead of its use a row of cells is asked for; all of them: none is.
+template <bool scatter, class Op>
+int64_t columns_ahead(const Work& work, int64_t width) {
+  if (work.packed) return scatter && Op::moves ? 1 + items_near / width : chunk;
+  return work.prefetch ? 1 + items_ahead / width : chunk;
+}
+
 // The picks [begin, end) of one block.
 template <bool scatter, class Op>
 bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices,
                  Range picks) {
   const Loop& pick = work.plan->picks[0];
   const Resolve resolve_values = select_resolve(work.plan->index_dtype, work.mode);
-  const int64_t width = block.width, rows_at_once = chunk / width;
-  const int64_t fetched = work.prefetch && !work.packed ? 1 + items_ahead / width : rows_at_once;
-  const bool strewn = pick.other != width * op.width();
+  const int64_t width = block.width, bytes = width * op.width(), rows_at_once = chunk / width;
+  const int64_t ahead = columns_ahead<scatter, Op>(work, width);
+  const bool streams = !scatter && work.streams, strewn = !streams && pick.other != bytes;
   int64_t cells[chunk];
-  for (int64_t p = picks.begin; p < picks.end; p += rows_at_once) {
-    const int64_t rows = picks.end - p < rows_at_once ? picks.end - p : rows_at_once;
+  alignas(line) char staged[scatter ? line : staged_bytes];  // rows that are streamed
+  for (int64_t p = picks.begin, rows = 0; p < picks.end; p += rows) {
+    const int64_t constant = apply_constant<scatter>(op, work, block, indices, {p, picks.end});
+    if (constant < 0) return false;
+    p += constant;
+    rows = constant > 0 ? 1 : rows_at_once;  // a row between constant ones costs itself alone
+    if (rows > picks.end - p) rows = picks.end - p;
     const bool good =
         resolve_rows(work, resolve_values, indices + p * pick.index, width, rows, cells);
     if (!good && work.mode == Mode::raise) return false;
-    char* other = block.other + p * pick.other;
-    for (int64_t r = 0; r < fetched && fetched < rows; ++r) {
+    char* const first = block.other + p * pick.other;
+    for (int64_t r = 0; r < ahead && ahead < rows; ++r)
       fetch_columns<scatter>(block, cells + r * width);
-    }
     for (int64_t r = 0; r < rows; ++r) {
-      char* row = other + r * pick.other;
-      if (strewn) fetch<!scatter>(row + rows_ahead * pick.other, width * op.width());
-      if (r + fetched < rows) fetch_columns<scatter>(block, cells + (r + fetched) * width);
-      if constexpr (!Op::moves) {
-        if (work.counted) {
-          apply_counted(op, block, row, cells + r * width, work.include_self);
-          continue;
-        }
-      }
-      if (good) {
-        apply_columns<scatter>(op, block, row, cells + r * width);
-      } else {
-        apply_present<scatter>(op, block, row, cells + r * width);
-      }
+      char* row = streams ? staged + r * bytes : first + r * pick.other;
+      if (strewn) fetch<!scatter>(row + rows_ahead * pick.other, bytes);
+      if (r + ahead < rows) fetch_columns<scatter>(block, cells + (r + ahead) * width);
+      apply_row<scatter>(op, work, block, row, cells + r * width, good);
     }
+    if (streams) stream_rows(first, pick.other, staged, bytes, rows);
   }
   return true;
+}
+
+// A packed block back to where its columns lie.
+template <class Mover>
+void unpack(const Mover& mover, const Work& work, const char* packed, char* addressed,
+            int64_t width) {
+  const Axis& axis = work.plan->axes[0];
+  const int64_t bytes = width * mover.width();
+  for (int64_t r = 0; r < axis.length; ++r) {
+    char* row = addressed + r * axis.stride;
+    if (work.streams) {
+      stream(row, packed + r * bytes, bytes);
+    } else {
+      fetch<true>(row + rows_ahead * axis.stride, bytes);
+      apply_run(mover, row, work.run.addressed, packed + r * bytes, mover.width(), width);
+    }
+  }
 }
 
 template <class Op, bool scatter>
@@ -826,6 +1020,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
                 plan.other + batch.other + first * work.run.other,
                 work.run.other,
                 width,
+                false,
                 nullptr,
                 nullptr};
     block.absent = scatter ? buffer : const_cast<char*>(work.fill);  // read alone
@@ -841,6 +1036,8 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
         apply_run(mover, packed + r * block.unit, block.step, row, work.run.addressed, width);
       }
     }
+    constexpr int64_t most = std::int64_t{1} << 32;
+    block.wide = block.unit >= 0 && block.unit < most && axis.length < most;
     if (work.counted) {
       const int64_t items = axis.length * width;
       block.counts = reinterpret_cast<std::uint32_t*>(
@@ -851,14 +1048,9 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
     const char* indices = plan.indices + batch.index + first * work.run.index;
     if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;
     if (work.counted && work.reduction == Reduction::mean) divide_block(work, block);
-    if (scatter && work.packed) {
-      for (int64_t r = 0; r < axis.length; ++r) {
-        char* row = addressed + r * axis.stride;
-        fetch<true>(row + rows_ahead * axis.stride, width * op.width());
-        apply_run(mover, row, work.run.addressed, packed + r * block.unit, block.step, width);
-      }
-    }
+    if (scatter && work.packed) unpack(mover, work, packed, addressed, width);
   }
+  if (work.streams) fence_streams();
   return true;
 }
 
@@ -1040,6 +1232,7 @@ Divide select_divide(Dtype dtype) {
 #define SOWREAP_TEXT(isa) #isa
 #define SOWREAP_STRING(isa) SOWREAP_TEXT(isa)
 extern const Kernels SOWREAP_NAME(SOWREAP_ISA);
-const Kernels SOWREAP_NAME(SOWREAP_ISA) = {select, in_range, SOWREAP_STRING(SOWREAP_ISA)};
+const Kernels SOWREAP_NAME(SOWREAP_ISA) = {select, in_range, is_constant,
+                                           SOWREAP_STRING(SOWREAP_ISA)};
 
 }  // namespace sowreap

@@ -57,6 +57,10 @@ struct Work {
   // scatters: the parts bring in the data, from `source`, which has the strides of the addressed
   // array. In slices each batch then is a contiguous row of cells; in columns packing does it.
   bool copies;
+  // The output is larger than the caches keep, so it passes them by. Gathers: its items follow each
+  // other along the run and, in slices, along the picks. Scatters: it is copied and scattered into
+  // by rows or blocks in a buffer of the part.
+  bool streams;
   // scatters: the updates of each cell are counted, for a mean or so that the first one replaces
   // what is there. The buffer of a part holds the counts: in slices a tally of the cells of a batch
   // (of those owned, where index tuples have one component), zero before and after; in columns one
@@ -89,6 +93,8 @@ struct Kernels {
   // Whether `count` values are all in [-length, length - 1].
   bool (*in_range)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count,
                    std::int64_t length);
+  // Whether `count` values, at least one, are the same.
+  bool (*is_constant)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count);
   const char* name;
 };
 

@@ -1,0 +1,82 @@
+// Instructions that compilers do not choose by themselves: loads by a vector of cells, and stores
+// that pass the caches by. Like the kernels this is compiled once for each instruction set.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "sowreap/isa.hpp"
+
+namespace sowreap {
+inline namespace SOWREAP_ISA {
+
+// The first items of a run of n whose item i is at base + cells[i] * unit + i * step, into a
+// contiguous run, by eight. Returns how many those are: none where this would not be faster. unit
+// is at least 0, and cells and unit are less than 2^32.
+template <std::int64_t width>
+std::int64_t gather_wide([[maybe_unused]] char* to, [[maybe_unused]] const char* base,
+                         [[maybe_unused]] const std::int64_t* cells,
+                         [[maybe_unused]] std::int64_t unit, [[maybe_unused]] std::int64_t step,
+                         [[maybe_unused]] std::int64_t n) {
+  std::int64_t done = 0;
+#if defined(__AVX512F__)
+  if constexpr (width == 4 || width == 8) {
+    const __m512i units = _mm512_set1_epi64(unit), steps = _mm512_set1_epi64(8 * step);
+    const __m512i eight = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    __m512i lane = _mm512_mullo_epi64(eight, _mm512_set1_epi64(step));
+    for (; done + 8 <= n; done += 8) {
+      const __m512i cell = _mm512_loadu_si512(cells + done);
+      const __m512i at = _mm512_add_epi64(_mm512_mul_epu32(cell, units), lane);
+      lane = _mm512_add_epi64(lane, steps);
+      if constexpr (width == 4) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + done * 4),
+                            _mm512_i64gather_epi32(at, base, 1));
+      } else {
+        _mm512_storeu_si512(to + done * 8, _mm512_i64gather_epi64(at, base, 1));
+      }
+    }
+  }
+#endif
+  return done;
+}
+
+// Copies bytes that will not be read again soon: whole cache lines go to memory without having been
+// read from there. Other threads see them after `fence_streams`.
+inline void stream(char* __restrict to, const char* __restrict from, std::int64_t bytes) {
+#if defined(__SSE2__)
+  constexpr std::int64_t line = 64;
+  const auto head = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & (line - 1));
+  if (head + line > bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    return;
+  }
+  std::memcpy(to, from, static_cast<std::size_t>(head));
+  std::int64_t i = head;
+  for (; i + line <= bytes; i += line) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
+#else
+    for (std::int64_t j = i; j < i + line; j += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + j),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + j)));
+    }
+#endif
+  }
+  std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
+#else
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+#endif
+}
+
+inline void fence_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace SOWREAP_ISA
+}  // namespace sowreap
