@@ -57,7 +57,7 @@ def test_single_items(dtype):
 
 @pytest.mark.parametrize(
     ("row", "offset"),
-    ((3, 16), (16, 0), (16, 16), (64, 16), (65, 4), (300, 4), (1000, 0), (1000, 4)),
+    [(3, 16), (16, 0), (16, 16), (64, 16), (65, 4), (300, 4), (1000, 0), (1000, 4)],
 )
 def test_rows_of_any_length(row, offset):
     data, indices = items((200, row), np.float32), items(BYTES // 4 // row + 1, np.int64, 1)
