@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <new>
 
@@ -10,6 +11,7 @@
 #include "sowreap/machine.hpp"
 #include "sowreap/small_float.hpp"
 #include "sowreap/threads.hpp"
+#include "sowreap/walk.hpp"
 
 namespace sowreap {
 namespace {
@@ -23,18 +25,29 @@ using std::int64_t;
 // of items, cheap for their bytes, do not pay for.
 constexpr double parallel_bytes = 2 << 20;
 constexpr double few_parts_bytes = 16 << 20;
-constexpr int64_t parts_per_thread = 4;   // parts differ in cost
-constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at least this
+constexpr int64_t parts_per_thread = 4;    // parts differ in cost
+constexpr int64_t split_row_bytes = 512;   // a slice is split into pieces of at least this,
+constexpr int64_t split_near_bytes = 128;  // or this where the cells are in the cache
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
 constexpr int64_t streamed_bytes = 32 << 20;  // an output of this size is not kept in caches
+constexpr int64_t least_folded_row = 4;       // fewer items of a row of constant indices, or
+constexpr int64_t least_folded_rows = 256;    // fewer rows, are not worth a look,
+constexpr int64_t folded_bytes = 32 << 20;    // and more values not the memory
 constexpr int64_t counts_bytes = 32 << 20;    // of a block of columns that is not packed
 
 int64_t item_count(const View& v) {
   int64_t n = 1;
   for (int d = 0; d < v.rank; ++d) n *= v.shape[d];
   return n;
+}
+
+Range piece(Range all, int64_t part, int64_t parts) {
+  const int64_t n = all.end - all.begin;
+  const int64_t size = n / parts, rest = n % parts;  // the first `rest` pieces are one longer
+  const int64_t begin = all.begin + part * size + std::min(part, rest);
+  return {begin, begin + size + (part < rest ? 1 : 0)};
 }
 
 // ---- form ----
@@ -85,6 +98,67 @@ void choose_form(Work& work) {
   }
 }
 
+// ---- indices that are constant along the inner lane ----
+
+// Whether rows of indices are likely to be constant: three of them are.
+bool looks_constant(const Plan& plan, const Loop& inner) {
+  const Loop& pick = plan.picks[0];
+  for (const int64_t row : {int64_t{0}, pick.extent / 2, pick.extent - 1}) {
+    char value[sizeof(int64_t)];
+    if (!kernels().take_constant(plan.index_dtype, plan.indices + row * pick.index, 0, 1,
+                                 inner.index, inner.extent, value))
+      return false;
+  }
+  return true;
+}
+
+// A graph network expands the ids of its edges over the features. Where every row of a plan's
+// indices holds one value, returns these values, which the plan then has for its indices; its inner
+// lane shares them, and makes slices. Otherwise null, and the plan is as it was.
+Buffer fold_constant(Plan& plan, int threads) {
+  if (plan.lane_count == 0 || plan.pick_count != 1 || plan.axis_count != 1) return nullptr;
+  Loop& inner = plan.lanes[plan.lane_count - 1];
+  Loop& pick = plan.picks[0];
+  const int64_t item = index_bytes(plan.index_dtype);
+  Loop outer[2 * max_rank];
+  int count = 0;
+  for (int i = 0; i + 1 < plan.lane_count; ++i) {
+    if (plan.lanes[i].index != 0) outer[count++] = plan.lanes[i];
+  }
+  const int64_t batches = total(outer, count), rows = batches * pick.extent;
+  const bool rows_lie_together = inner.index != 0 && magnitude(inner.index) < magnitude(pick.index);
+  if (!rows_lie_together || inner.extent < least_folded_row || rows < least_folded_rows ||
+      rows > folded_bytes / item || !looks_constant(plan, inner))
+    return nullptr;
+  Buffer values(static_cast<char*>(std::malloc(static_cast<std::size_t>(rows * item))));
+  if (!values) return nullptr;
+  const int64_t pieces =
+      batches < threads ? std::min<int64_t>(threads * parts_per_thread, pick.extent) : 1;
+  std::atomic<bool> constant{true};
+  run_parallel(batches * pieces, threads, [&](int64_t part, int) {
+    if (!constant.load(std::memory_order_relaxed)) return;
+    const int64_t batch = part / pieces;
+    const Range picks = piece({0, pick.extent}, part % pieces, pieces);
+    const Walk at(outer, count, batch);
+    if (!kernels().take_constant(plan.index_dtype,
+                                 plan.indices + at.index + picks.begin * pick.index, pick.index,
+                                 picks.end - picks.begin, inner.index, inner.extent,
+                                 values.get() + (batch * pick.extent + picks.begin) * item))
+      constant.store(false);
+  });
+  if (!constant.load()) return nullptr;
+  plan.indices = values.get();
+  inner.index = 0;
+  pick.index = item;
+  int64_t step = pick.extent * item;
+  for (int i = plan.lane_count - 1; i >= 0; --i) {
+    if (plan.lanes[i].index == 0) continue;
+    plan.lanes[i].index = step;
+    step *= plan.lanes[i].extent;
+  }
+  return values;
+}
+
 // ---- split ----
 
 enum class Along { nothing, batch, free, picks, run, owners };
@@ -114,7 +188,8 @@ Split split_slices(const Work& work, int threads) {
   const int64_t batch = total(work.batch, work.batch_count),
                 free = total(work.free, work.free_count);
   const int64_t picks = plan.pick_total();
-  const int64_t rows = work.run.extent * plan.item / split_row_bytes;
+  const bool near = plan.scatter && !work.prefetch;
+  const int64_t rows = work.run.extent * plan.item / (near ? split_near_bytes : split_row_bytes);
   const int64_t want = threads * parts_per_thread;
   Split split;
   const auto use = [&](Along along, int64_t pieces, int64_t parts) {
@@ -142,18 +217,6 @@ Split split_slices(const Work& work, int threads) {
   return split;
 }
 
-// Whether the rows of indices are likely to be constant: three of them are.
-bool looks_constant(const Work& work) {
-  const Plan& plan = *work.plan;
-  const Loop& pick = plan.picks[0];
-  for (const int64_t row : {int64_t{0}, pick.extent / 2, pick.extent - 1}) {
-    if (!kernels().is_constant(plan.index_dtype, plan.indices + row * pick.index, work.run.index,
-                               work.run.extent))
-      return false;
-  }
-  return true;
-}
-
 // A block of columns is packed when all of the axis fits the cache for at least a cache line's
 // width, the slab as a whole does not, and enough of it is used to pay for the packing. Whole rows
 // of cells, which constant rows of indices address, need none.
@@ -164,7 +227,7 @@ int64_t packed_width(const Work& work, bool whole) {
   if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes())
     return 0;
   if (!whole && plan.pick_total() * 2 < cells) return 0;
-  if (looks_constant(work)) return 0;
+  if (looks_constant(plan, work.run)) return 0;
   const int64_t line_items = std::max<int64_t>(cache_line / plan.item, 1);
   int64_t width = std::min(cache_bytes() / (cells * item), chunk / 4);
   if (width < line_items) return 0;
@@ -217,13 +280,6 @@ Split split_columns(Work& work, int threads, bool whole) {
                                       std::max<int64_t>(batch, 1));
   }
   return split;
-}
-
-Range piece(Range all, int64_t part, int64_t parts) {
-  const int64_t n = all.end - all.begin;
-  const int64_t size = n / parts, rest = n % parts;  // the first `rest` pieces are one longer
-  const int64_t begin = all.begin + part * size + std::min(part, rest);
-  return {begin, begin + size + (part < rest ? 1 : 0)};
 }
 
 int64_t part_count(const Work& work, const Split& split) {
@@ -438,6 +494,22 @@ const char* text_of(Along along) {
 
 }  // namespace
 
+namespace {
+
+// Of a call whose indices were folded: whether all of them are in range.
+bool has_good_values(const Call& call) {
+  const Plan& plan = call.plan;
+  int64_t count = plan.picks[0].extent;
+  for (int i = 0; i < plan.lane_count; ++i) {
+    if (plan.lanes[i].index != 0) count *= plan.lanes[i].extent;
+  }
+  return call.rule.mode == Mode::raise &&
+         kernels().in_range(plan.index_dtype, plan.indices, index_bytes(plan.index_dtype), count,
+                            plan.axes[0].length);
+}
+
+}  // namespace
+
 double work_bytes(const Call& call) {
   const double items =
       static_cast<double>(call.plan.lane_total()) * static_cast<double>(call.plan.pick_total());
@@ -452,7 +524,13 @@ double work_bytes(const Call& call) {
 
 void execute(Call& call) {
   const bool nothing = call.plan.lane_total() == 0 || call.plan.pick_total() == 0;
-  if (nothing || call.visible || call.rule.mode != Mode::raise) check_indices(call.rule);
+  Buffer values;
+  if (!nothing) {
+    collapse(call.plan);
+    values = fold_constant(call.plan, threads_for(work_bytes(call)));
+  }
+  const bool checks = nothing || call.visible || call.rule.mode != Mode::raise;
+  if (checks && !(values && has_good_values(call))) check_indices(call.rule);
   if (nothing) {
     if (call.source != nullptr) copy(*call.source, *call.output);
     return;
@@ -488,9 +566,12 @@ std::string explain(Call& call) {
   if (call.plan.lane_total() == 0 || call.plan.pick_total() == 0) {
     return describe(call.plan) + "nothing to move\n";
   }
+  collapse(call.plan);
+  const Buffer values = fold_constant(call.plan, 1);
   Prepared p;
   prepare(p, call);
   std::string text = describe(call.plan);
+  if (values) text += "rows of indices are constant\n";
   const bool columns = p.work.form == Form::columns;
   text += columns ? "form: columns, " : "form: slices, ";
   text += "inner run of " + std::to_string(p.work.run.extent) + "\n";

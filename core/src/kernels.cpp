@@ -281,8 +281,21 @@ IsConstant select_is_constant(Dtype dtype) {
   return visit_index(dtype, [](auto zero) -> IsConstant { return is_constant<decltype(zero)>; });
 }
 
-bool is_constant(Dtype dtype, const char* values, int64_t step, int64_t n) {
-  return select_is_constant(dtype)(values, step, n);
+template <class I>
+bool take_constant(const char* rows, int64_t pitch, int64_t count, int64_t step, int64_t n,
+                   char* values) {
+  for (int64_t r = 0; r < count; ++r) {
+    if (!is_constant<I>(rows + r * pitch, step, n)) return false;
+    std::memcpy(values + r * static_cast<int64_t>(sizeof(I)), rows + r * pitch, sizeof(I));
+  }
+  return true;
+}
+
+bool take_constant(Dtype dtype, const char* rows, int64_t pitch, int64_t count, int64_t step,
+                   int64_t n, char* values) {
+  return visit_index(dtype, [&](auto zero) {
+    return take_constant<decltype(zero)>(rows, pitch, count, step, n, values);
+  });
 }
 
 // What the index tuples of a chunk name.
@@ -1232,7 +1245,7 @@ Divide select_divide(Dtype dtype) {
 #define SOWREAP_TEXT(isa) #isa
 #define SOWREAP_STRING(isa) SOWREAP_TEXT(isa)
 extern const Kernels SOWREAP_NAME(SOWREAP_ISA);
-const Kernels SOWREAP_NAME(SOWREAP_ISA) = {select, in_range, is_constant,
+const Kernels SOWREAP_NAME(SOWREAP_ISA) = {select, in_range, take_constant,
                                            SOWREAP_STRING(SOWREAP_ISA)};
 
 }  // namespace sowreap

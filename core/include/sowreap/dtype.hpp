@@ -72,6 +72,10 @@ auto visit_index(Dtype dtype, Use&& use) {
   }
 }
 
+inline std::int64_t index_bytes(Dtype dtype) {
+  return visit_index(dtype, [](auto zero) { return static_cast<std::int64_t>(sizeof zero); });
+}
+
 constexpr bool is_complex(Dtype t) { return t >= Dtype::complex64 && t <= Dtype::clongdouble; }
 
 }  // namespace sowreap

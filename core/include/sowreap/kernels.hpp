@@ -93,8 +93,10 @@ struct Kernels {
   // Whether `count` values are all in [-length, length - 1].
   bool (*in_range)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count,
                    std::int64_t length);
-  // Whether `count` values, at least one, are the same.
-  bool (*is_constant)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count);
+  // Whether each of `count` rows of n values, at least one, holds the same value n times; those
+  // values, one behind the other.
+  bool (*take_constant)(Dtype dtype, const char* rows, std::int64_t pitch, std::int64_t count,
+                        std::int64_t stride, std::int64_t n, char* values);
   const char* name;
 };
 

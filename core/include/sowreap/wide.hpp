@@ -34,9 +34,10 @@ std::int64_t gather_wide([[maybe_unused]] char* to, [[maybe_unused]] const char*
       lane = _mm512_add_epi64(lane, steps);
       if constexpr (width == 4) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + done * 4),
-                            _mm512_i64gather_epi32(at, base, 1));
+                            _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, base, 1));
       } else {
-        _mm512_storeu_si512(to + done * 8, _mm512_i64gather_epi64(at, base, 1));
+        _mm512_storeu_si512(to + done * 8,
+                            _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, base, 1));
       }
     }
   }
