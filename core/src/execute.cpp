@@ -25,9 +25,8 @@ using std::int64_t;
 // of items, cheap for their bytes, do not pay for.
 constexpr double parallel_bytes = 2 << 20;
 constexpr double few_parts_bytes = 16 << 20;
-constexpr int64_t parts_per_thread = 4;    // parts differ in cost
-constexpr int64_t split_row_bytes = 512;   // a slice is split into pieces of at least this,
-constexpr int64_t split_near_bytes = 128;  // or this where the cells are in the cache
+constexpr int64_t parts_per_thread = 4;   // parts differ in cost
+constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at least this,
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
@@ -188,8 +187,7 @@ Split split_slices(const Work& work, int threads) {
   const int64_t batch = total(work.batch, work.batch_count),
                 free = total(work.free, work.free_count);
   const int64_t picks = plan.pick_total();
-  const bool near = plan.scatter && !work.prefetch;
-  const int64_t rows = work.run.extent * plan.item / (near ? split_near_bytes : split_row_bytes);
+  const int64_t rows = work.run.extent * plan.item / split_row_bytes;
   const int64_t want = threads * parts_per_thread;
   Split split;
   const auto use = [&](Along along, int64_t pieces, int64_t parts) {
@@ -286,6 +284,22 @@ int64_t part_count(const Work& work, const Split& split) {
   return split.parts * (work.form == Form::columns ? split.blocks : 1);
 }
 
+// A piece of the run that begins and ends between the cache lines of the addressed array, of which
+// processors fetch two together: threads that write to one line wait for each other.
+Range lines_of(const Work& work, Range run) {
+  const Plan& plan = *work.plan;
+  constexpr int64_t pair = 2 * cache_line;
+  if (work.run.addressed != plan.item || pair % plan.item != 0) return run;
+  const int64_t line = pair / plan.item;
+  const auto behind = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(plan.addressed) % pair);
+  const int64_t shift = behind / plan.item;
+  const auto between = [&](int64_t at) {
+    if (at == 0 || at == work.run.extent) return at;
+    return std::clamp<int64_t>((at + shift) / line * line - shift, 0, work.run.extent);
+  };
+  return {between(run.begin), between(run.end)};
+}
+
 Part part_of(const Work& work, const Split& split, int64_t number) {
   Part part{{0, total(work.batch, work.batch_count)},
             {0, total(work.free, work.free_count)},
@@ -311,7 +325,7 @@ Part part_of(const Work& work, const Split& split, int64_t number) {
       part.picks = piece(part.picks, number, split.parts);
       break;
     case Along::run:
-      part.run = piece(part.run, number, split.parts);
+      part.run = lines_of(work, piece(part.run, number, split.parts));
       break;
     case Along::owners:
       part.owned = piece(split.cells, number, split.parts);

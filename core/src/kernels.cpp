@@ -422,10 +422,12 @@ void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool p
   const bool contiguous = run.addressed == op.width() && run.other == op.width();
   const int64_t bytes = n * op.width(), known = c.count + c.beyond;
   const int64_t ahead = contiguous && prefetch ? 1 + bytes_ahead / (bytes + 256) : known;
+  const bool skips = contiguous && c.listed != nullptr;  // rows of the other array: none follows
   for (int64_t i = 0; !c.fetched && i < ahead && ahead < known; ++i)
     fetch<scatter>(c.addressed_at(i), bytes);
   for (int64_t i = 0; i < c.count; ++i) {
     if (i + ahead < known) fetch<scatter>(c.addressed_at(i + ahead), bytes);
+    if (skips && i + rows_ahead < c.count) fetch<!scatter>(c.other_at(i + rows_ahead), bytes);
     char* addressed = c.addressed_at(i);
     char* other = c.other_at(i);
     if constexpr (scatter) {
