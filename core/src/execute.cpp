@@ -30,6 +30,7 @@ constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at 
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
+constexpr int64_t followed_rows = 8;          // of cells: a processor fetches so many by itself
 constexpr int64_t streamed_bytes = 32 << 20;  // an output of this size is not kept in caches
 constexpr int64_t least_folded_row = 4;       // fewer items of a row of constant indices, or
 constexpr int64_t least_folded_rows = 256;    // fewer rows, are not worth a look,
@@ -222,10 +223,11 @@ int64_t packed_width(const Work& work, bool whole) {
   const Plan& plan = *work.plan;
   const int64_t cells = plan.axes[0].length;
   const int64_t item = plan.item + (work.counted ? sizeof(std::uint32_t) : 0);
-  if (cells == 0 || cells * item > cache_bytes() || cells * item * work.run.extent <= cache_bytes())
+  if (cells == 0 || cells * item > cache_bytes() ||
+      cells * item * work.run.extent <= 2 * cache_bytes())
     return 0;
   if (!whole && plan.pick_total() * 2 < cells) return 0;
-  if (looks_constant(plan, work.run)) return 0;
+  if (cells <= followed_rows || looks_constant(plan, work.run)) return 0;
   const int64_t line_items = std::max<int64_t>(cache_line / plan.item, 1);
   int64_t width = std::min(cache_bytes() / (cells * item), chunk / 4);
   if (width < line_items) return 0;
@@ -369,7 +371,8 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
   int64_t reach = 0;
   for (int a = 0; a < plan.axis_count; ++a)
     reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
-  work.prefetch = reach > cache_bytes();
+  const bool streams = work.form == Form::columns && plan.axes[0].length <= followed_rows;
+  work.prefetch = reach > 2 * cache_bytes() && !streams;
 }
 
 // False when a kernel met a bad index.
