@@ -200,8 +200,8 @@ def test_columns_that_are_counted_stay_within_32_megabytes():
     text = _core.explain_plan("scatter_elements", data, indices, data, reduction="mean")
     assert "columns\n" in text
     assert f"buffer: {64 << 20} bytes a thread" in text
-    few = unlike_rows((4096, 100))
-    text = _core.explain_plan("scatter_elements", data[:4096], few, data[:4096])
+    few = unlike_rows((8192, 100))
+    text = _core.explain_plan("scatter_elements", data[:8192], few, data[:8192])
     assert "buffer" in text
 
 
