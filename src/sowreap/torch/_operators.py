@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import sowreap
-from sowreap.torch import _gradients
+from sowreap.torch import _batches, _gradients
 
 library = torch.library.Library("sowreap", "DEF")
 
@@ -175,20 +175,20 @@ def _fake_tensor_scatter(
 # --- batches ------------------------------------------------------------------------------------
 
 
-def _batched(op: Any) -> Callable[..., tuple[Tensor, int]]:
-    """One call for each sample, since the operators have their own notion of batches."""
+def _run(name: str, *arguments: Any) -> Tensor:
+    result: Tensor = getattr(torch.ops.sowreap, name).default(*arguments)
+    return result
 
-    def rule(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
-        results = [
-            op(
-                *(
-                    a if dim is None else a.select(dim, sample)
-                    for a, dim in zip(arguments, in_dims, strict=True)
-                )
-            )
-            for sample in range(info.batch_size)
-        ]
-        return torch.stack(results), 0
+
+def _batched(name: str) -> Callable[..., tuple[Tensor, int]]:
+    schema = getattr(torch.ops.sowreap, name).default._schema
+    defaults = [argument.default_value for argument in schema.arguments]
+
+    def rule(info: Any, in_dims: _batches.Dims, *arguments: Any) -> tuple[Tensor, int]:
+        # The dispatcher leaves out what is the default.
+        arguments += tuple(defaults[len(arguments) :])
+        dims = in_dims + (None,) * (len(arguments) - len(in_dims))
+        return _batches.RULES[name](_run, info.batch_size, dims, *arguments)
 
     return rule
 
@@ -224,9 +224,7 @@ def _register() -> None:
         library.impl(name, _kernel(name), "CompositeExplicitAutograd")
         torch.library.register_fake(qualified, fake, lib=library)
         torch.library.register_autograd(qualified, backward, setup_context=setup, lib=library)
-        torch.library.register_vmap(
-            qualified, _batched(getattr(torch.ops.sowreap, name).default), lib=library
-        )
+        torch.library.register_vmap(qualified, _batched(name), lib=library)
 
 
 _register()
