@@ -210,21 +210,34 @@ def test_errors_are_those_of_the_functions():
         st.scatter_nd(torch.zeros(3), torch.tensor([[0]]), torch.zeros(1), "sum")
 
 
+class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
+    """Keeps the calls of our operators."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        if op.namespace == "sowreap":
+            self.calls.append((op, args))
+        return op(*args, **(kwargs or {}))
+
+
+def test_modes_of_torch_see_the_way_back():
+    data, updates = values(4, 3), values(3, 3, seed=1)
+    result = st.scatter_elements(data, DUPLICATES, updates, 0, "add").sum()
+    with Recorder() as seen:
+        result.backward()
+    assert [op for op, _ in seen.calls] == [torch.ops.sowreap.gather_elements.default]
+
+
 @pytest.mark.parametrize("name", ENOUGH)
 def test_opcheck(name):
     """Schema, fake tensors, autograd and tracing agree, as torch itself tests operators."""
-    recorded = []
-
-    class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
-        def __torch_dispatch__(self, op, types, args=(), kwargs=None):
-            if op.namespace == "sowreap":
-                recorded.append((op, args))
-            return op(*args, **(kwargs or {}))
-
     function, inputs = CALLS[name]
-    with Recorder():
+    with Recorder() as seen:
         function(*(i.detach() for i in inputs))
-    ((op, args),) = recorded
+    ((op, args),) = seen.calls
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(op, args, test_utils=tests)
 

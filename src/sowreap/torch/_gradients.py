@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from sowreap import _gradients
+from sowreap import _core, _gradients
 from sowreap.torch import _batches
 
 Grads = tuple[Tensor | None, ...]
@@ -25,7 +25,7 @@ class _Torch(_gradients.Library):
             "scatter_nd",
             "tensor_scatter",
         ):
-            setattr(self, name, partial(call, name))
+            setattr(self, name, partial(_call_backward, name))
         self.where = torch.where
 
     def full(self, shape: Any, value: float, like: Tensor) -> Tensor:
@@ -225,6 +225,20 @@ def call(name: str, *arguments: Any) -> Tensor:
         result: Tensor = FUNCTIONS[name].apply(*arguments)
     else:
         result = getattr(torch.ops.sowreap, name).default(*arguments)
+    return result
+
+
+def _call_backward(name: str, *arguments: Any) -> Tensor:
+    """The same, on the way back: where nobody looks at operators, without the cost of one."""
+    is_seen = torch.is_grad_enabled() or torch._C._len_torch_dispatch_stack() > 0
+    if is_seen or _is_transformed() or torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return call(name, *arguments)
+    for argument in arguments:
+        if isinstance(argument, Tensor) and (
+            type(argument) is not Tensor or argument.requires_grad
+        ):
+            return call(name, *arguments)
+    result: Tensor = getattr(_core, name)(*arguments, None)
     return result
 
 
