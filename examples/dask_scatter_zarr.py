@@ -83,8 +83,8 @@ def main() -> None:
     rows, updates = (max(8, int(n * options.scale)) for n in (ROWS, UPDATES))
     memory = max(LEAST_MEMORY, int(options.memory * options.scale))
 
-    # A worker holds a few blocks at a time.
-    block_bytes = memory // 80
+    # A worker holds several blocks at a time.
+    block_bytes = memory // 40
     size = chunk_of(updates, block_bytes)
 
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

@@ -156,6 +156,31 @@ def test_in_place_touches_only_what_has_an_update(operator, include_self):
     assert_same(data, want)
 
 
+@pytest.mark.parametrize("picks", [3_000, 200_000])
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_few_and_many_updates_for_the_cells(picks, width, include_self, threads):
+    """Cells are divided one after the other, or where updates were: with few of those."""
+    sr.set_num_threads(threads)
+    make = np.random.default_rng(picks)
+    base = make.integers(-9, 9, (50_000, 2 * width)).astype(np.float64)
+    data = base[:, ::2]  # not contiguous
+    indices = make.integers(-50_000, 60_000, (picks, 1))
+    updates = make.integers(-9, 9, (picks, width)).astype(np.float64)
+    kept = indices[:, 0] < 50_000
+    count = np.bincount(indices[kept, 0] % 50_000, minlength=50_000)[:, None]
+    start = data if include_self else np.where(count > 0, 0, data)
+    want = start.copy()
+    np.add.at(want, indices[kept, 0], updates[kept])
+    want /= np.where(count > 0, count + include_self, 1)
+    attributes = {"include_self": include_self, "mode": "drop"}
+    assert_same(sr.scatter_nd(data, indices, updates, "mean", **attributes), want)
+    assert sr.scatter_nd(data, indices, updates, "mean", out=data, **attributes) is data
+    assert_same(data, want)
+    assert (base[:, 1::2] == base[:, 1::2].round()).all()
+
+
 @pytest.mark.parametrize(
     ("data", "reduction", "include_self", "want"),
     [

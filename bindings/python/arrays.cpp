@@ -216,12 +216,28 @@ void OwnedView::look_at(PyArrayObject* array) {
   view_.item = PyArray_ITEMSIZE(array);
 }
 
+void OwnedView::look_at_new(char* bytes, Dtype dtype, std::int64_t item, const Shape& shape) {
+  view_.bytes = bytes;
+  view_.rank = shape.rank;
+  std::int64_t step = item;
+  for (int d = shape.rank - 1; d >= 0; --d) {
+    shape_[d] = shape.sizes[d];
+    strides_[d] = step;
+    step *= shape_[d];
+  }
+  view_.shape = shape_;
+  view_.strides = strides_;
+  view_.dtype = dtype;
+  view_.item = item;
+}
+
 Input::Input(const char* op, const char* name, nb::handle object, const Input* like) : name_(name) {
   if (PyArray_CheckExact(object.ptr())) {
     object_ = nb::borrow(object);
     return;
   }
   if (take_tensor(object)) return;
+  read_in_c_ = false;
   const nb::object dtype =
       like == nullptr ? nb::none() : nb::borrow(reinterpret_cast<PyObject*>(like->descr()));
   const nb::object array = helper("as_array")(op, name, object, dtype);
@@ -234,18 +250,20 @@ Input::Input(const char* op, const char* name, nb::handle object, const Input* l
 }
 
 bool Input::take_tensor(nb::handle object) {
-  if (!is_torch_tensor(object)) return false;
-  descr_ = torch_dtype(object);
-  if (!descr_.is_valid()) return false;
+  if (!is_torch_tensor(object) || !owned_.look_at_tensor(object)) return false;
+  const Dtype dtype = view().dtype;
+  if (is_more_than_memory(object, dtype)) return false;
+  descr_ = dtype_to_descr(dtype);
   kind_ = Kind::torch;
   given_ = nb::borrow(object);
   return true;
 }
 
 const nb::object& Input::object() const {
-  if (!object_.is_valid()) object_ = torch_to_array(given_);
-  if (!object_.is_valid()) throw unreadable("sowreap", name_);
-  return object_;
+  if (object_.is_valid()) return object_;
+  OwnedView now;
+  if (!now.look_at_tensor(given_)) throw unreadable("sowreap", name_);
+  return object_ = view_to_array(now.view(), given_);
 }
 
 nb::object Input::seen() const {
@@ -257,12 +275,11 @@ PyArray_Descr* Input::descr() const {
                               : PyArray_DESCR(array());
 }
 
-void Input::look(const char* op) {
+void Input::look(const char* op, bool again) {
   if (kind_ != Kind::torch) {
     owned_.look_at(array());
-  } else if (!owned_.look_at_tensor(given_) || view().dtype != dtype_of(descr())) {
-    // Code that ran while later arguments were read has changed it.
-    throw unreadable(op, name_);
+  } else if (again && (!owned_.look_at_tensor(given_) || view().dtype != dtype_of(descr()))) {
+    throw unreadable(op, name_);  // as code has changed it
   }
   if (view().item == 0) {
     throw Error(Fault::dtype, op, name_,
@@ -285,18 +302,20 @@ bool Input::is_plain() const {
 std::string Input::dtype_name() const { return name_of(descr()); }
 
 void Output::check(const char* op, const Shape& shape, const Input& data) const {
-  PyArrayObject* out = as_array(array_);
   if (!same_shape(view(), shape)) {
     throw Error(
         Fault::shape, op, "out",
         "out has shape " + text_of(view()) + " but the result has shape " + text_of(shape) + ".");
   }
-  if (!PyArray_EquivTypes(PyArray_DESCR(out), data.descr())) {
-    throw Error(Fault::dtype, op, "out",
-                "out has dtype " + name_of(PyArray_DESCR(out)) + " but the result has dtype " +
-                    data.dtype_name() + ".");
+  const nb::object kept = is_tensor() ? dtype_to_descr(view().dtype) : nb::object();
+  auto* descr =
+      is_tensor() ? reinterpret_cast<PyArray_Descr*>(kept.ptr()) : PyArray_DESCR(as_array(array_));
+  if (!PyArray_EquivTypes(descr, data.descr())) {
+    throw Error(
+        Fault::dtype, op, "out",
+        "out has dtype " + name_of(descr) + " but the result has dtype " + data.dtype_name() + ".");
   }
-  if (!PyArray_ISWRITEABLE(out)) {
+  if (!is_tensor() && !PyArray_ISWRITEABLE(as_array(array_))) {
     throw Error(Fault::argument, op, "out",
                 "out is read-only. Pass a writable array, such as out.copy().");
   }
@@ -307,8 +326,14 @@ void Output::check(const char* op, const Shape& shape, const Input& data) const 
   }
 }
 
-Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), plain(given) {
-  if (out.is_none() || PyArray_CheckExact(out.ptr()) || take_tensor(out)) return;
+Out::Out(const char* op, nb::handle out, const Input& data) : given(nb::borrow(out)), plain(given) {
+  if (out.is_none() || PyArray_CheckExact(out.ptr())) return;
+  if (data.kind() == Kind::torch && out.is(data.given())) {
+    kind = Kind::torch;
+    return;
+  }
+  if (take_tensor(out)) return;
+  is_read_in_c = false;
   plain = helper("as_out")(op, out);
   if (take_tensor(plain)) return;
   if (!PyArray_CheckExact(plain.ptr())) throw unreadable(op, "out");
@@ -316,7 +341,9 @@ Out::Out(const char* op, nb::handle out) : given(nb::borrow(out)), plain(given) 
 }
 
 bool Out::take_tensor(nb::handle object) {
-  if (!is_torch_tensor(object) || !torch_dtype(object).is_valid()) return false;
+  OwnedView seen;
+  if (!is_torch_tensor(object) || !seen.look_at_tensor(object)) return false;
+  if (is_more_than_memory(object, seen.view().dtype)) return false;
   kind = Kind::torch;
   return true;
 }
@@ -336,30 +363,55 @@ void check_kinds(const char* op, std::initializer_list<Input*> inputs, const Out
   helper("check_kinds")(op, foreign);
 }
 
+bool is_read_without_code(nb::handle attribute) {
+  PyObject* value = attribute.ptr();
+  return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
+         PyUnicode_CheckExact(value);
+}
+
+// Whether code of Python, and so perhaps of the user, has run while the arguments were read.
+bool has_code_run(const Out& out, std::initializer_list<Input*> inputs,
+                  std::initializer_list<nb::handle> attributes) {
+  bool in_c = out.is_read_in_c, asked = out.kind == Kind::torch;
+  for (const Input* input : inputs) {
+    in_c = in_c && input->is_read_in_c();
+    asked = asked || (input->kind() == Kind::torch && !is_index(input->view().dtype));
+  }
+  for (nb::handle attribute : attributes) in_c = in_c && is_read_without_code(attribute);
+  return !in_c || (asked && torch_runs_code());
+}
+
 }  // namespace
 
-void look(const char* op, const Out& out, std::initializer_list<Input*> inputs) {
+void look(const char* op, const Out& out, std::initializer_list<Input*> inputs,
+          std::initializer_list<nb::handle> attributes) {
   check_kinds(op, inputs, out);
-  for (Input* input : inputs) input->look(op);
+  const bool again = has_code_run(out, inputs, attributes);
+  for (Input* input : inputs) input->look(op, again);
 }
 
 void Output::look(const char* op) {
-  if (out_.kind != Kind::torch) {
+  if (!is_tensor()) {
     array_ = out_.plain;
     owned_.look_at(as_array(array_));
-    return;
+  } else if (!owned_.look_at_tensor(out_.plain)) {
+    throw unreadable(op, "out");
   }
-  if (!owned_.look_at_tensor(out_.plain)) throw unreadable(op, "out");
-  array_ = view_to_array(view(), out_.plain);
 }
 
 Output::Output(const char* op, const Out& out, const Shape& shape, const Input& data,
                const Input* base, std::initializer_list<const Input*> inputs)
     : out_(out), data_(data) {
   if (out.given.is_none()) {
-    check_allocation(op, shape, data.view().item);
-    array_ = new_result(data.descr(), shape);
-    owned_.look_at(as_array(array_));
+    const View& like = data.view();
+    check_allocation(op, shape, like.item);
+    if (is_tensor()) {
+      tensor_ = NewTensor(like.dtype, like.item, shape);
+      owned_.look_at_new(tensor_.bytes(), like.dtype, like.item, shape);
+    } else {
+      array_ = new_result(data.descr(), shape);
+      owned_.look_at(as_array(array_));
+    }
     return;
   }
   given_ = true;
@@ -369,7 +421,8 @@ Output::Output(const char* op, const Out& out, const Shape& shape, const Input& 
   for (const Input* input : inputs) {
     if (is_base_ && input == base) continue;
     if (!extents_meet(view(), input->view())) continue;
-    if (nb::cast<bool>(helper("share_memory")(array_, input->seen()))) {
+    const nb::object seen = is_tensor() ? view_to_array(view(), out_.plain) : array_;
+    if (nb::cast<bool>(helper("share_memory")(seen, input->seen()))) {
       throw Error(
           Fault::argument, op, "out",
           std::string("out shares memory with ") + input->name() +
@@ -379,12 +432,13 @@ Output::Output(const char* op, const Out& out, const Shape& shape, const Input& 
   }
 }
 
-nb::object Output::result() const {
+nb::object Output::result() {
   if (given_) {
-    if (out_.kind != Kind::numpy) helper("note_write")(out_.given);
+    if (out_.kind != Kind::numpy && !note_write_of_torch(out_.given))
+      helper("note_write")(out_.given);
     return out_.given;
   }
-  if (data_.kind() == Kind::torch) return array_to_torch(array_);
+  if (is_tensor()) return tensor_.release();
   if (data_.kind() == Kind::other) return helper("as_kind")(data_.given(), array_);
   return array_;
 }

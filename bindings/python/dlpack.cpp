@@ -4,15 +4,22 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 
 #include "arrays.hpp"
 #include "register.hpp"
+#include "results.hpp"
 #include "sowreap/array_view.hpp"
+#include "sowreap/result_pool.hpp"
 
 namespace sowreap::python {
 namespace {
@@ -192,9 +199,16 @@ nb::object make_array(PyArray_Descr* descr, int rank, const npy_intp* shape,
 struct Torch {
   PyTypeObject* tensor;  // the class, and its methods: kept for the life of the process
   const DLExchangeApi* api;
-  PyObject *is_neg, *is_conj;
+  PyObject *is_neg, *is_conj, *has_mode, *increment_version;
 };
 std::atomic<const Torch*> torch{nullptr};
+
+// What torch has by this path; kept.
+PyObject* keep(nb::handle from, std::initializer_list<const char*> path) {
+  nb::object found = nb::borrow(from);
+  for (const char* name : path) found = found.attr(name);
+  return found.release().ptr();
+}
 
 // The class torch.Tensor once one of its instances is met, and only if it has the interface.
 const Torch* meet_torch(PyTypeObject* type) {
@@ -210,9 +224,14 @@ const Torch* meet_torch(PyTypeObject* type) {
   if (api == nullptr || api->tensor_from_object == nullptr) return nullptr;
   Py_INCREF(cls.ptr());
   Py_INCREF(capsule.ptr());
+  const nb::object library = nb::module_::import_("torch");
   const Torch* expected = nullptr;
-  const auto* found = new Torch{type, api, nb::object(cls.attr("is_neg")).release().ptr(),
-                                nb::object(cls.attr("is_conj")).release().ptr()};
+  const auto* found = new Torch{type,
+                                api,
+                                keep(cls, {"is_neg"}),
+                                keep(cls, {"is_conj"}),
+                                keep(library, {"_C", "_is_torch_function_mode_enabled"}),
+                                keep(library, {"autograd", "graph", "increment_version"})};
   return torch.compare_exchange_strong(expected, found) ? found : expected;
 }
 
@@ -229,16 +248,6 @@ bool is_true(PyObject* value) {  // steals
 bool is_true(PyObject* method, nb::handle self) {
   PyObject* const arguments[] = {self.ptr()};
   return is_true(PyObject_Vectorcall(method, arguments, 1, nullptr));
-}
-
-// Whether the values are not, or not only, those in memory.
-bool is_more_than_memory(nb::handle tensor, std::uint8_t code) {
-  if (code == code_int || code == code_uint) return false;
-  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
-  if (is_true(PyObject_GetAttr(tensor.ptr(), requires_grad))) return true;
-  const Torch* known = torch.load(std::memory_order_acquire);
-  return is_true(known->is_neg, tensor) ||
-         (code == code_complex && is_true(known->is_conj, tensor));
 }
 
 // Null where the memory cannot be read.
@@ -398,18 +407,23 @@ bool is_torch_tensor(nb::handle object) {
   return known != nullptr ? known->tensor == type : meet_torch(type) != nullptr;
 }
 
-nb::object torch_dtype(nb::handle object) {
-  DLTensor tensor;
-  const Format* format = read_torch(object, tensor);
-  if (format == nullptr || is_more_than_memory(object, tensor.dtype.code)) return {};
-  return nb::steal(reinterpret_cast<PyObject*>(descr_of(*format)));
+bool is_more_than_memory(nb::handle tensor, Dtype dtype) {
+  const std::uint8_t code = format_of(dtype)->code;
+  if (code == code_int || code == code_uint) return false;
+  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (is_true(PyObject_GetAttr(tensor.ptr(), requires_grad))) return true;
+  const Torch* known = torch.load(std::memory_order_acquire);
+  return is_true(known->is_neg, tensor) ||
+         (code == code_complex && is_true(known->is_conj, tensor));
 }
 
-nb::object torch_to_array(nb::handle object) {
-  // Asking whether there is more to it may run code of the user, so memory is looked at afterwards.
-  if (!torch_dtype(object).is_valid()) return {};
-  OwnedView seen;
-  return seen.look_at_tensor(object) ? view_to_array(seen.view(), object) : nb::object();
+bool torch_runs_code() {
+  const Torch* known = torch.load(std::memory_order_acquire);
+  return is_true(PyObject_Vectorcall(known->has_mode, nullptr, 0, nullptr));
+}
+
+nb::object dtype_to_descr(Dtype dtype) {
+  return nb::steal(reinterpret_cast<PyObject*>(descr_of(*format_of(dtype))));
 }
 
 nb::object view_to_array(const View& view, nb::handle owner) {
@@ -432,12 +446,69 @@ bool OwnedView::look_at_tensor(nb::handle object) {
   return view_.bytes != nullptr;
 }
 
-nb::object array_to_torch(const nb::object& array) {
-  auto lent = lend<DLManagedTensorVersioned>(array);
+bool note_write_of_torch(nb::handle tensor) {
+  if (!is_torch_tensor(tensor)) return false;
+  const Torch* known = torch.load(std::memory_order_acquire);
+  PyObject* const arguments[] = {tensor.ptr()};
+  const nb::object done =
+      nb::steal(PyObject_Vectorcall(known->increment_version, arguments, 1, nullptr));
+  if (!done.is_valid()) PyErr_Clear();
+  return done.is_valid();
+}
+
+// What torch is given, then its shape and its strides in items, then the items unless they are in
+// the pool, where `context` points.
+struct NewTensor::Block {
+  DLManagedTensorVersioned managed;
+
+  std::int64_t* sizes() { return reinterpret_cast<std::int64_t*>(this + 1); }
+
+  static void release(DLManagedTensorVersioned* managed) {
+    give_result(managed->context);
+    std::free(managed);
+  }
+};
+
+void NewTensor::Free::operator()(Block* block) const { Block::release(&block->managed); }
+
+NewTensor::NewTensor(Dtype dtype, std::int64_t item, const Shape& shape) {
+  std::size_t items = 1;
+  for (int d = 0; d < shape.rank; ++d) items *= static_cast<std::size_t>(shape.sizes[d]);
+  const std::size_t bytes = items * static_cast<std::size_t>(item);
+  const bool pooled = belongs_in_pool(bytes);
+  const std::size_t header =
+      sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(shape.rank);
+  static_assert(sizeof(Block) % alignof(std::max_align_t) == 0);
+  void* memory = std::malloc(header + (pooled ? 0 : bytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  block_.reset(new (memory) Block{});
+  DLManagedTensorVersioned& managed = block_->managed;
+  if (pooled && (managed.context = take_result(bytes)) == nullptr) throw std::bad_alloc();
+  std::int64_t *sizes = block_->sizes(), *strides = sizes + shape.rank, step = 1;
+  for (int d = shape.rank - 1; d >= 0; --d) {
+    sizes[d] = shape.sizes[d];
+    strides[d] = step;
+    step *= std::max<std::int64_t>(sizes[d], 1);
+  }
+  const Format& format = *format_of(dtype);
+  managed.version = own_version;
+  managed.deleter = &Block::release;
+  managed.tensor = {pooled ? managed.context : static_cast<char*>(memory) + header,
+                    {device_cpu, 0},
+                    shape.rank,
+                    {format.code, format.bits, 1},
+                    sizes,
+                    strides,
+                    0};
+}
+
+char* NewTensor::bytes() const { return static_cast<char*>(block_->managed.tensor.data); }
+
+nb::object NewTensor::release() {
   void* tensor = nullptr;
   const DLExchangeApi* api = torch.load(std::memory_order_acquire)->api;
-  // From here on the tensor is torch's, also where this fails.
-  if (api->object_from_managed(&lent.release()->managed, &tensor) != 0) nb::raise_python_error();
+  // From here on the memory is torch's, also where this fails.
+  if (api->object_from_managed(&block_.release()->managed, &tensor) != 0) nb::raise_python_error();
   return nb::steal(static_cast<PyObject*>(tensor));
 }
 

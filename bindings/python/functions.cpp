@@ -42,7 +42,8 @@ struct OutOfRange {
       : mode(parse_mode(op, mode_in, "fill")), name(mode_in), fill(nb::none()) {
     if (mode == Mode::absent) {
       fill = nb::module_::import_("sowreap._arrays")
-                 .attr("as_fill")(op, fill_value, data.object().attr("dtype"));
+                 .attr("as_fill")(op, fill_value,
+                                  nb::handle(reinterpret_cast<PyObject*>(data.descr())));
     } else if (!is_zero(fill_value)) {
       throw Error(Fault::argument, op, "fill_value",
                   "fill_value = " + shown(fill_value) + " has no effect in mode = " + shown(name) +
@@ -136,7 +137,7 @@ template <class MakePlan>
 Array finish_gather(const char* op, const Input& data, const Input& indices, const Shape& shape,
                     int axis, bool tuples, const OutOfRange& rule, const Out& out,
                     const MakePlan& make_plan) {
-  const Output output(op, out, shape, data, nullptr, {&data, &indices});
+  Output output(op, out, shape, data, nullptr, {&data, &indices});
   Call call{make_plan(output.view()),
             {op, &data.view(), &indices.view(), axis, tuples, rule.mode},
             data.view().dtype,
@@ -179,7 +180,7 @@ Array finish_scatter(const char* op, const Input& data, const Input& indices, co
                      const MakePlan& make_plan) {
   check_update_dtype(op, data, updates);
   check_reducible(op, data, joining.reduction, joining.reduction_name);
-  const Output output(op, out, shape_of(data.view()), data, &data, {&data, &indices, &updates});
+  Output output(op, out, shape_of(data.view()), data, &data, {&data, &indices, &updates});
   Call call{make_plan(output.view()),
             {op, &data.view(), &indices.view(), axis, tuples, joining.mode},
             data.view().dtype,
@@ -198,8 +199,8 @@ Array gather(nb::handle data_in, nb::handle indices_in, nb::handle axis_in, nb::
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
   const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
-  const Out out(op, out_in);
-  look(op, out, {&data, &indices});
+  const Out out(op, out_in, data);
+  look(op, out, {&data, &indices}, {axis_in, mode, fill_value, rule.fill});
   check_indices_dtype(op, indices);
   const Shape shape = gather_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
@@ -217,8 +218,8 @@ Array gather_elements(nb::handle data_in, nb::handle indices_in, nb::handle axis
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
   const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
-  const Out out(op, out_in);
-  look(op, out, {&data, &indices});
+  const Out out(op, out_in, data);
+  look(op, out, {&data, &indices}, {axis_in, mode, fill_value, rule.fill});
   check_indices_dtype(op, indices);
   const Shape shape = gather_elements_shape(data.view(), indices.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
@@ -236,8 +237,8 @@ Array gather_nd(nb::handle data_in, nb::handle indices_in, nb::handle batch_dims
   Input data(op, "data", data_in), indices(op, "indices", indices_in);
   const OutOfRange rule(op, data, mode, fill_value);
   const std::int64_t batch_dims = integer(op, "batch_dims", batch_dims_in);
-  const Out out(op, out_in);
-  look(op, out, {&data, &indices});
+  const Out out(op, out_in, data);
+  look(op, out, {&data, &indices}, {batch_dims_in, mode, fill_value, rule.fill});
   check_indices_dtype(op, indices);
   const Shape shape = gather_nd_shape(data.view(), indices.view(), batch_dims);
   const int batches = static_cast<int>(batch_dims);
@@ -256,8 +257,8 @@ Array scatter_along(const char* op, nb::handle data_in, nb::handle indices_in,
       updates(op, "updates", updates_in, &data);
   const Joining joining(op, reduction_in, include_self, mode);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
-  const Out out(op, out_in);
-  look(op, out, {&data, &indices, &updates});
+  const Out out(op, out_in, data);
+  look(op, out, {&data, &indices, &updates}, {axis_in, reduction_in, include_self, mode});
   check_indices_dtype(op, indices);
   check_scatter_elements(op, data.view(), indices.view(), updates.view(), given_axis);
   const int axis = resolve_axis(op, given_axis, data.view(), "data");
@@ -291,8 +292,8 @@ Array scatter_nd(nb::handle data_in, nb::handle indices_in, nb::handle updates_i
   Input data(op, "data", data_in), indices(op, "indices", indices_in),
       updates(op, "updates", updates_in, &data);
   const Joining joining(op, reduction_in, include_self, mode);
-  const Out out(op, out_in);
-  look(op, out, {&data, &indices, &updates});
+  const Out out(op, out_in, data);
+  look(op, out, {&data, &indices, &updates}, {reduction_in, include_self, mode});
   check_indices_dtype(op, indices);
   check_scatter_nd(data.view(), indices.view(), updates.view());
   if (needs_objects(data, updates, joining.reduction)) {
@@ -319,10 +320,10 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
   if (!write_indices_in.is_none()) write_indices.emplace(op, "write_indices", write_indices_in);
   const bool circular = parse_circular(op, mode);
   const std::int64_t given_axis = integer(op, "axis", axis_in);
-  const Out out(op, out_in);
+  const Out out(op, out_in, past_cache);
   // Without write_indices the update stands in for it.
   Input& third = write_indices ? *write_indices : update;
-  look(op, out, {&past_cache, &update, &third});
+  look(op, out, {&past_cache, &update, &third}, {mode, axis_in});
   if (write_indices) check_indices_dtype(op, *write_indices);
   const View* starts = write_indices ? &write_indices->view() : nullptr;
   check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
@@ -332,8 +333,8 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
                        write_indices ? write_indices->object() : nb::none(), axis, mode, out.given);
   }
   check_update_dtype(op, past_cache, update);
-  const Output output(op, out, shape_of(past_cache.view()), past_cache, &past_cache,
-                      {&past_cache, &update, &third});
+  Output output(op, out, shape_of(past_cache.view()), past_cache, &past_cache,
+                {&past_cache, &update, &third});
   const CacheWrite call{&past_cache.view(), &update.view(), starts,          axis,
                         circular,           &output.view(), output.is_base()};
   run(call);

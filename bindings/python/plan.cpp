@@ -58,7 +58,7 @@ std::string explain_plan(const std::string& op, nb::handle data_in, nb::handle i
   const char* name = "explain_plan";
   Input data(name, "data", data_in), indices(name, "indices", indices_in),
       other(name, "other", other_in);
-  for (Input* input : {&data, &indices, &other}) input->look(name);
+  for (Input* input : {&data, &indices, &other}) input->look(name, true);
   const bool tuples = op.ends_with("_nd"), gathers = op.starts_with("gather");
   Call call{plan_of(op, data.view(), indices.view(), other.view(), axis),
             {op.c_str(), &data.view(), &indices.view(), static_cast<int>(axis), tuples,

@@ -40,14 +40,20 @@ nb::object new_array(PyArray_Descr* descr, const Shape& shape) {
   return array;
 }
 
-// Whether the result is large and the user has no allocator of his own for arrays.
+}  // namespace
+
+bool belongs_in_pool(std::size_t bytes) { return bytes >= pooled_bytes && result_pool_limit() > 0; }
+
+namespace {
+
 bool belongs_in_pool(PyArray_Descr* descr, const Shape& shape) {
-  double bytes = static_cast<double>(PyDataType_ELSIZE(descr));
-  for (int d = 0; d < shape.rank; ++d) bytes *= static_cast<double>(shape.sizes[d]);
-  if (bytes < static_cast<double>(pooled_bytes) || PyDataType_REFCHK(descr)) return false;
+  auto bytes = static_cast<std::size_t>(PyDataType_ELSIZE(descr));
+  for (int d = 0; d < shape.rank; ++d) bytes *= static_cast<std::size_t>(shape.sizes[d]);
+  if (!python::belongs_in_pool(bytes) || PyDataType_REFCHK(descr)) return false;
+  // A user may have an allocator of his own for arrays.
   const nb::object current = nb::steal(PyDataMem_GetHandler());
   if (!current.is_valid()) nb::raise_python_error();
-  return current.is(PyDataMem_DefaultHandler) && result_pool_limit() > 0;
+  return current.is(PyDataMem_DefaultHandler);
 }
 
 }  // namespace

@@ -495,6 +495,15 @@ void list_absent(Range cells, Picked& picked, int64_t n) {
   }
 }
 
+// Those picks get the first cell, which is near then and overwritten soon: for single items that is
+// less than leaving them out.
+void borrow_first(Range cells, int64_t* at, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const bool absent = (at[i] < cells.begin) | (at[i] >= cells.end);
+    at[i] = absent ? 0 : at[i];
+  }
+}
+
 // Calls use(chunk, offset of its first item in the other array) for the picks of a part, chunk by
 // chunk; the chunk lacks its lane. False when an index was out of range in mode raise.
 template <bool scatter, class Use>
@@ -504,6 +513,8 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
   const Loop& pick = plan.picks[plan.pick_count - 1];
   const bool renumber = work.counted && plan.axis_count != 1;
+  bool borrowable = part.run.end - part.run.begin == 1 && !work.owners;
+  for (int a = 0; a < plan.axis_count; ++a) borrowable &= plan.axes[a].length > 0;
   Chunk c{};
   c.addressed = row != nullptr ? row : plan.addressed + batch.addressed;
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
@@ -520,7 +531,9 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
     if (!good && work.mode == Mode::raise) return false;
     picked.absent_count = 0;
     if (!scatter && !good) list_absent(part.owned, picked, count);
-    const bool some = work.owners || !good;
+    const bool borrows = !scatter && !good && borrowable;
+    if (borrows) borrow_first(part.owned, picked.cells, count);
+    const bool some = work.owners || (!good && !borrows);
     c.listed = some ? picked.listed : nullptr;
     c.count = some ? keep_owned(part.owned, picked.cells, picked.listed, count) : count;
     for (int64_t i = 0; some && renumber && i < c.count; ++i)
@@ -616,11 +629,11 @@ struct Counts {
   char* at;
   Tally tally;
   int64_t origin = 0;  // the first cell
+  int64_t cells = 1;
   int64_t bytes;
 
   Counts(const Work& work, const Part& part, char* buffer) : at(buffer), tally(work.tally) {
     const Plan& plan = *work.plan;
-    int64_t cells = 1;
     for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
     if (work.owners && plan.axis_count == 1) {
       origin = part.owned.begin;
@@ -694,12 +707,44 @@ int64_t take_counts(const Counts& counts, const int64_t* numbers, int64_t base, 
   return kept;
 }
 
+// Divides means by walking over the cells, not over the picks once more: in the order of memory,
+// and each cell is met once. For tuples of one component.
+void settle_in_order(const Work& work, const Part& part, const Walk& batch, const Counts& counts) {
+  const Divide divide = select_divide(work.dtype);
+  const int64_t base = work.include_self ? 1 : 0, n = part.run.end - part.run.begin;
+  int64_t terms[chunk];
+  Chunk c{};
+  c.unit = work.plan->axes[0].stride;
+  for (int64_t begin = 0; begin < counts.cells; begin += chunk) {
+    const int64_t count = counts.cells - begin < chunk ? counts.cells - begin : chunk;
+    counts.visit([&](const auto counter) {
+      for (int64_t i = 0; i < count; ++i) {
+        const auto met = static_cast<int64_t>(counter.take(begin + i));
+        terms[i] = met == 0 ? 0 : met + base;
+      }
+    });
+    for_each_lane(work, part, batch, c, 0, [&](const Chunk& lane) {
+      char* first = lane.addressed + (counts.origin + begin) * lane.unit;
+      if (n == 1) return divide(work, first, lane.unit, count, terms, 1);
+      for (int64_t i = 0; i < count; ++i) {
+        if (terms[i] != 0) divide(work, first + i * lane.unit, work.run.addressed, n, terms + i, 0);
+      }
+    });
+  }
+}
+
 // After the picks of a batch: means are divided, and all counts are zero again.
 bool settle(const Work& work, const Part& part, const Walk& batch, const Counts& counts,
             Picked& picked) {
   const bool mean = work.reduction == Reduction::mean;
   if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin) {
     if (counts.bytes > 0) std::memset(counts.at, 0, static_cast<std::size_t>(counts.bytes));
+    return true;
+  }
+  constexpr int64_t cells_per_pick = 4;  // which cost about as much to walk over
+  if (mean && work.plan->axis_count == 1 &&
+      counts.cells / cells_per_pick <= part.picks.end - part.picks.begin) {
+    settle_in_order(work, part, batch, counts);
     return true;
   }
   const Divide divide = mean ? select_divide(work.dtype) : nullptr;
@@ -857,8 +902,12 @@ void apply_counted(const Op& op, const Block& block, const char* other, const in
   for (int64_t j = 0; j < block.width; ++j) {
     if (cells[j] < 0) continue;
     std::uint32_t& count = block.counts[cells[j] * block.width + j];
-    op.start_or(block.base + cells[j] * block.unit + j * block.step, other + j * block.other_step,
-                (count == 0) & !include_self);
+    char* at = block.base + cells[j] * block.unit + j * block.step;
+    if (include_self) {
+      op(at, other + j * block.other_step);
+    } else {
+      op.start_or(at, other + j * block.other_step, count == 0);
+    }
     ++count;
   }
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 # What a scatter drops, its gradient reads as zero; and the other way round.
@@ -50,6 +50,10 @@ class Library(ABC):
     @abstractmethod
     def conjugate(self, array: Any) -> Any:
         """The conjugate of complex items, others as they are."""
+
+    def may_hold(self, marks: Any) -> bool:
+        """Whether an item may be True: a traced array does not say."""
+        return True
 
 
 def gather(lib: Library, grad: Any, shape: Any, indices: Any, axis: int, mode: str) -> Any:
@@ -122,6 +126,32 @@ class Scatter:
         """How many of the updates that are marked with 1 meet at each place."""
         return self.put(self.lib.full(self.data_shape, 0, marks), marks, "add")
 
+    def by_tuple(self) -> tuple[Scatter, int]:
+        """The same call with one item for each slice, and how many dimensions slices have."""
+        if not self.nd:
+            return self, 0
+        length = self.indices.shape[-1]
+        slice_rank = len(self.data_shape) - length
+        narrow = replace(
+            self, data_shape=self.data_shape[:length], updates_shape=self.indices.shape[:-1]
+        )
+        return narrow, slice_rank
+
+    def run(self, data: Any, updates: Any) -> Any:
+        """The call with other data and updates; None is zeros."""
+        zeros = self.lib.full((), 0, updates if data is None else data)
+        data = self.lib.broadcast(zeros, self.data_shape) if data is None else data
+        updates = self.lib.broadcast(zeros, self.updates_shape) if updates is None else updates
+        end = (self.reduction, self.include_self, self.mode)
+        if self.nd:
+            return self.lib.scatter_nd(data, self.indices, updates, *end)
+        return self.lib.scatter_elements(data, self.indices, updates, self.axis, *end)
+
+
+def _spread(array: Any, rank: int) -> Any:
+    """The array with `rank` more dimensions of length 1 at its end."""
+    return array.reshape(*array.shape, *(1,) * rank) if rank else array
+
 
 def needs_values(reduction: str) -> bool:
     """Whether the gradients depend on the values of data and updates."""
@@ -140,14 +170,14 @@ def _none(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[An
     for_data = call.replaced(grad, 0) if of_data else None
     if not of_updates:
         return for_data, None
+    narrow, slice_rank = call.by_tuple()
     size = 1
-    for length in call.updates_shape:
+    for length in narrow.updates_shape:
         size *= length
-    numbers = call.lib.arange(size, call.indices).reshape(call.updates_shape)
-    last = call.put(call.lib.full(call.data_shape, -1, numbers), numbers, "none")
-    taken = call.take(grad)
-    zeros = call.lib.full(call.updates_shape, 0, grad)
-    return for_data, call.lib.where(call.take(last) == numbers, taken, zeros)
+    numbers = call.lib.arange(size, call.indices).reshape(narrow.updates_shape)
+    last = narrow.put(call.lib.full(narrow.data_shape, -1, numbers), numbers, "none")
+    is_last = _spread(narrow.take(last) == numbers, slice_rank)
+    return for_data, call.lib.where(is_last, call.take(grad), call.lib.full((), 0, grad))
 
 
 def _add(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any, Any]:
@@ -155,41 +185,74 @@ def _add(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any
 
 
 def _mean(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any, Any]:
-    ones = call.lib.full(call.updates_shape, 1, grad)
-    sizes = call.count(ones) + int(call.include_self)
-    shared = grad / call.lib.where(sizes == 0, call.lib.full(call.data_shape, 1, grad), sizes)
+    narrow, slice_rank = call.by_tuple()
+    sizes = narrow.count(call.lib.full(narrow.updates_shape, 1, grad))
+    one = call.lib.full((), 1, grad)
+    sizes = sizes + one if call.include_self else call.lib.where(sizes == 0, one, sizes)
+    shared = grad / _spread(sizes, slice_rank)
     return shared, call.take(shared) if of_updates else None
 
 
-def _mul(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any, Any]:
+@dataclass
+class _Factors:
+    """What the updates of a product were multiplied by."""
+
+    divisor: Any  # the updates, but 1 for 0: the others are the product divided by it,
+    is_only: Any = None  # but where an update is the only zero,
+    rest: Any = None  # they are the product without it; both None if none is zero
+
+
+def _factors(call: Scatter) -> _Factors:
     lib, updates = call.lib, call.updates
+    is_zero = updates == 0
+    if not lib.may_hold(is_zero):
+        return _Factors(updates)
+    start = call.data if call.include_self else call.replaced(call.data, 1)
+    zeros = call.take(call.count(lib.cast(is_zero, lib.arange(0, call.indices))))
+    is_only = is_zero & (zeros == 1)
+    one = lib.full((), 1, updates)
+    rest = call.put(start, lib.where(is_only, one, updates), "mul")
+    return _Factors(lib.where(is_zero, one, updates), is_only, rest)
+
+
+def _product_of_updates(call: Scatter) -> Any:
+    """What data was multiplied by."""
+    if not call.lib.may_hold(call.data == 0):
+        return call.output / call.data
+    return call.put(call.lib.full(call.data_shape, 1, call.updates), call.updates, "mul")
+
+
+def _mul(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any, Any]:
+    lib = call.lib
     for_data = for_updates = None
     if of_data:
-        others = call.put(lib.full(call.data_shape, 1, updates), updates, "mul")
-        for_data = grad * lib.conjugate(others)
+        for_data = grad * lib.conjugate(_product_of_updates(call))
     if of_updates:
-        # The product of the others is a quotient, but where the update itself is zero.
-        start = call.data if call.include_self else call.replaced(call.data, 1)
-        is_zero = updates == 0
-        zeros = call.take(call.count(lib.cast(is_zero, lib.arange(0, call.indices))))
-        is_only = is_zero & (zeros == 1)
-        ones = lib.full(call.updates_shape, 1, updates)
-        rest = call.put(start, lib.where(is_only, ones, updates), "mul")
-        divisor = lib.conjugate(lib.where(is_zero, ones, updates))
-        quotient = call.take(grad * lib.conjugate(call.output)) / divisor
-        for_updates = lib.where(is_only, call.take(grad * lib.conjugate(rest)), quotient)
+        found = _factors(call)
+        for_updates = call.take(grad * lib.conjugate(call.output)) / lib.conjugate(found.divisor)
+        if found.rest is not None:
+            alone = call.take(grad * lib.conjugate(found.rest))
+            for_updates = lib.where(found.is_only, alone, for_updates)
     return for_data, for_updates
 
 
-def _extreme(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any, Any]:
-    lib = call.lib
-    is_updates = lib.cast(call.updates == call.take(call.output), grad)
-    is_data = lib.cast(call.data == call.output, grad)
+def _winners(call: Scatter, like: Any) -> tuple[Any, Any, Any]:
+    """With 1 where it is: which items of data are the extreme, which updates, and how many."""
+    is_data = call.lib.cast(call.data == call.output, like)
     if not call.include_self:
         is_data = call.replaced(is_data, 0)
+    is_update = call.lib.cast(call.updates == call.take(call.output), like)
     # Places without updates and without self are those that keep their data: is_data is 1 there.
-    shared = grad / call.put(is_data, is_updates, "add")
-    return is_data * shared, is_updates * call.take(shared) if of_updates else None
+    return is_data, is_update, call.put(is_data, is_update, "add")
+
+
+def _extreme(call: Scatter, grad: Any, of_data: bool, of_updates: bool) -> tuple[Any, Any]:
+    is_data, is_update, sharing = _winners(call, grad)
+    shared = grad / sharing
+    return (
+        is_data * shared if of_data else None,
+        is_update * call.take(shared) if of_updates else None,
+    )
 
 
 _REDUCTIONS = {
@@ -200,6 +263,30 @@ _REDUCTIONS = {
     "max": _extreme,
     "mean": _mean,
 }
+
+
+def change(call: Scatter, of_data: Any, of_updates: Any) -> Any:
+    """The change of the result for changes of data and of updates; None is no change."""
+    lib = call.lib
+    if not needs_values(call.reduction):
+        return call.run(of_data, of_updates)
+    zeros = lib.full(call.data_shape, 0, call.output)
+    if call.reduction == "mul":
+        total, found = zeros, _factors(call)
+        if of_data is not None:
+            total = of_data * _product_of_updates(call)
+            total = total if call.include_self else call.replaced(total, 0)
+        if of_updates is not None:
+            others = call.take(call.output) / found.divisor
+            if found.rest is not None:
+                others = lib.where(found.is_only, call.take(found.rest), others)
+            total = call.put(total, others * of_updates, "add")
+        return total
+    is_data, is_update, sharing = _winners(call, call.output)
+    total = zeros if of_data is None else is_data * of_data
+    if of_updates is not None:
+        total = call.put(total, is_update * of_updates, "add")
+    return total / sharing
 
 
 def tensor_scatter(

@@ -1,5 +1,7 @@
 """sowreap.torch: gradients, tracing, export."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -105,8 +107,9 @@ CALLS = {name: (function, inputs) for name, function, inputs in calls()}
 
 @pytest.mark.parametrize("name", CALLS)
 def test_gradcheck(name):
+    """Backward and forward, each against differences of values."""
     function, inputs = CALLS[name]
-    assert torch.autograd.gradcheck(function, inputs)
+    assert torch.autograd.gradcheck(function, inputs, check_forward_ad=True)
 
 
 ENOUGH = [n for n in CALLS if not any(w in n for w in ("nothing", "alone", "wrap", "clip"))]
@@ -122,7 +125,9 @@ def test_gradients_of_gradients(name):
 def test_complex(reduction):
     inputs = values(4, 3, dtype=torch.complex128), values(3, 3, seed=1, dtype=torch.complex128)
     assert torch.autograd.gradcheck(
-        lambda d, u: st.scatter_elements(d, DUPLICATES, u, 0, reduction), inputs
+        lambda d, u: st.scatter_elements(d, DUPLICATES, u, 0, reduction),
+        inputs,
+        check_forward_ad=True,
     )
 
 
@@ -205,21 +210,34 @@ def test_errors_are_those_of_the_functions():
         st.scatter_nd(torch.zeros(3), torch.tensor([[0]]), torch.zeros(1), "sum")
 
 
+class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
+    """Keeps the calls of our operators."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        if op.namespace == "sowreap":
+            self.calls.append((op, args))
+        return op(*args, **(kwargs or {}))
+
+
+def test_modes_of_torch_see_the_way_back():
+    data, updates = values(4, 3), values(3, 3, seed=1)
+    result = st.scatter_elements(data, DUPLICATES, updates, 0, "add").sum()
+    with Recorder() as seen:
+        result.backward()
+    assert [op for op, _ in seen.calls] == [torch.ops.sowreap.gather_elements.default]
+
+
 @pytest.mark.parametrize("name", ENOUGH)
 def test_opcheck(name):
     """Schema, fake tensors, autograd and tracing agree, as torch itself tests operators."""
-    recorded = []
-
-    class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
-        def __torch_dispatch__(self, op, types, args=(), kwargs=None):
-            if op.namespace == "sowreap":
-                recorded.append((op, args))
-            return op(*args, **(kwargs or {}))
-
     function, inputs = CALLS[name]
-    with Recorder():
+    with Recorder() as seen:
         function(*(i.detach() for i in inputs))
-    ((op, args),) = recorded
+    ((op, args),) = seen.calls
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(op, args, test_utils=tests)
 
@@ -255,6 +273,13 @@ def test_compile(name):
     grads = [torch.autograd.grad(run(*inputs), inputs) for run in (model, compiled)]
     for eager, traced in zip(*grads, strict=True):
         torch.testing.assert_close(eager, traced)
+
+
+def test_compile_of_vmap():
+    data, picks = values(4, 3).detach(), torch.tensor([2, 0])
+    torch._dynamo.reset()
+    batched = torch.vmap(lambda d: st.gather(d, picks))
+    assert torch.equal(torch.compile(batched, backend="aot_eager")(data), data[:, picks])
 
 
 class Layer(torch.nn.Module):
@@ -306,12 +331,149 @@ def test_what_onnx_has_not_is_not_exported():
         build(None, None, None, reduction="add", include_self=False)
 
 
-def test_vmap():
-    data, picks = values(4, 3).detach(), torch.tensor([2, 0])
-    assert torch.equal(torch.vmap(lambda d: st.gather(d, picks))(data), data[:, picks])
-    rows = torch.tensor([[0, 1], [2, 2], [1, 1], [0, 0]])
-    assert torch.equal(torch.vmap(st.gather)(data, rows), data.gather(1, rows))
-    assert torch.equal(torch.vmap(st.gather, (None, 1))(data[0], rows), data[0][rows.t()])
+# --- torch.func ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ENOUGH)
+def test_jacobians(name):
+    """Of torch.func, which runs vmap over vjp and over jvp, and of the tested backward alone."""
+    function, inputs = CALLS[name]
+    plain = tuple(i.detach() for i in inputs)
+    want = torch.autograd.functional.jacobian(function, inputs)
+    argnums = tuple(range(len(inputs)))
+    for jacobian in (torch.func.jacrev, torch.func.jacfwd):
+        for got, expected in zip(jacobian(function, argnums)(*plain), want, strict=True):
+            torch.testing.assert_close(got, expected)
+
+
+@pytest.mark.parametrize("reduction", REDUCE)
+def test_func_as_scatter_reduce(reduction):
+    data, updates = values(6, 4, 3).detach(), values(6, 3, 3, seed=1).detach()
+
+    indices = DUPLICATES % 4
+
+    def ours(d, u):
+        return st.scatter_elements(d, indices, u, 0, reduction).sin().sum()
+
+    def theirs(d, u):
+        return d.scatter_reduce(0, indices, u, REDUCE[reduction]).sin().sum()
+
+    got = torch.vmap(torch.func.grad(ours, (0, 1)))(data, updates)
+    for sample in range(len(data)):  # one by one, as torch cannot batch its gradient of prod
+        want = torch.func.grad(theirs, (0, 1))(data[sample], updates[sample])
+        for a, b in zip(got, want, strict=True):
+            torch.testing.assert_close(a[sample], b)
+    for argnums in (0, 1):
+        nested = (torch.func.jacrev(torch.func.grad(f, argnums), argnums) for f in (ours, theirs))
+        a, b = (run(data[0], updates[0]) for run in nested)
+        torch.testing.assert_close(a, b)
+
+
+def test_func_as_indexing():
+    data, picks = values(4, 3).detach(), torch.tensor([2, 0, 2])
+    for transform in (torch.func.grad, torch.func.hessian):
+        got = transform(lambda d: st.gather(d, picks).pow(3).sum())(data)
+        assert torch.equal(got, transform(lambda d: d[picks].pow(3).sum())(data))
+    value, change = torch.func.jvp(lambda d: st.gather(d, picks), (data,), (data * 2,))
+    assert torch.equal(value * 2, change)
+    _, pull = torch.func.vjp(lambda d: st.gather(d, picks), data)
+    assert torch.equal(pull(value)[0], torch.zeros(4, 3).double().index_add(0, picks, value))
+
+
+def integers(*shape, high):
+    make = torch.Generator().manual_seed(high)
+    return torch.randint(-high, high, shape, generator=make)
+
+
+# Every tensor has 4 samples, in front.
+SAMPLES = {
+    "gather": (lambda *a: st.gather(*a, axis=-1), values(4, 2, 5), integers(4, 3, 2, high=5)),
+    "gather-0": (st.gather, values(4, 5, 2), integers(4, 3, 2, high=5)),
+    "gather-scalar": (st.gather, values(4, 5, 2), integers(4, high=5)),
+    "gather_elements": (
+        lambda *a: st.gather_elements(*a, axis=-2),
+        values(4, 5, 2),
+        integers(4, 3, 2, high=5),
+    ),
+    "gather_nd": (
+        lambda *a: st.gather_nd(*a, batch_dims=1),
+        values(4, 3, 5, 2),
+        integers(4, 3, 2, 1, high=5),
+    ),
+    "scatter": (st.scatter, values(4, 5, 2), integers(4, 5, 2, high=5), values(4, 5, 2, seed=1)),
+    "scatter_elements": (
+        lambda *a: st.scatter_elements(*a, 1, "mul"),
+        values(4, 3, 5),
+        integers(4, 3, 6, high=5),
+        values(4, 3, 6, seed=1),
+    ),
+    "scatter_nd": (
+        lambda *a: st.scatter_nd(*a, "add"),
+        values(4, 5, 2),
+        integers(4, 3, 1, high=5),
+        values(4, 3, 2, seed=1),
+    ),
+    "tensor_scatter": (
+        lambda c, i, u: st.tensor_scatter(c, u, i, mode="circular"),
+        values(4, 2, 5, 3),
+        integers(4, 2, high=5).abs(),
+        values(4, 2, 2, 3, seed=1),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [
+        (name, shared)
+        for name, (_, *tensors) in SAMPLES.items()
+        for count in range(len(tensors))
+        for shared in combinations(range(len(tensors)), count)
+    ],
+)
+def test_vmap(name, shared):
+    """The samples of some arguments are behind; others have one for all."""
+    function, *tensors = SAMPLES[name]
+    tensors = [t.detach() for t in tensors]
+    in_dims = [None if n in shared else n % 2 * (t.dim() - 1) for n, t in enumerate(tensors)]
+    want = torch.stack(
+        [function(*(t[0 if n in shared else s] for n, t in enumerate(tensors))) for s in range(4)]
+    )
+    given = [
+        t[0] if dim is None else t.movedim(0, dim) for t, dim in zip(tensors, in_dims, strict=True)
+    ]
+    assert torch.equal(torch.vmap(function, tuple(in_dims))(*given), want)
+
+
+def test_vmap_of_vmap():
+    data, rows = values(3, 2, 5).detach(), integers(3, 4, high=5)
+    got = torch.vmap(lambda d, r: torch.vmap(lambda x: st.gather(x, r))(d))(data, rows)
+    want = torch.stack([d[:, r] for d, r in zip(data, rows, strict=True)])
+    assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda d, i: st.gather(d, i, 2), "axis = 2"),
+        (lambda d, i: st.gather_elements(d, i, -3), "axis = -3"),
+        (lambda d, i: st.gather_nd(d, i, -1), "batch_dims = -1"),
+        (lambda d, i: st.gather_nd(d, i[0, 0]), "indices"),
+        (lambda d, i: st.scatter_nd(d, i[0, 0], d), "indices"),
+        (lambda d, i: st.scatter_nd(d, d, d), "indices has dtype"),
+        (lambda d, i: st.tensor_scatter(d, d, i[0], 2), "axis = 2"),
+        (lambda d, i: st.tensor_scatter(d, d, i[0, 0], 1), "write_indices"),
+        (lambda d, i: st.tensor_scatter(d, d[0], None, 1), "update has rank"),
+        (lambda d, i: st.gather(d, i + 9), "is out of range"),
+    ],
+)
+@pytest.mark.parametrize("transform", [lambda f: f, torch.func.grad])
+def test_vmap_of_what_is_wrong(call, words, transform):
+    def run(data, indices):
+        return call(data, indices).sum()
+
+    with pytest.raises(sr.SowreapError, match=words):
+        torch.vmap(transform(run))(values(3, 2, 2).detach(), integers(3, 2, 2, high=2))
 
 
 def test_deterministic_algorithms():

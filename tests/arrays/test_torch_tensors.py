@@ -112,6 +112,21 @@ def test_results_outlive_the_call():
     assert all(end.item() == 999 for end in ends)
 
 
+def test_large_results_give_their_memory_back():
+    """To the pool that results of NumPy come from."""
+    before = sr.get_pool_limit()
+    sr.set_pool_limit(64 << 20)
+    try:
+        data, indices = torch.arange(1 << 20), torch.arange(1 << 20)
+        result = sr.gather(data, indices)
+        assert torch.equal(result, data)
+        held = _core.pool_held()
+        del result
+        assert _core.pool_held() >= held + data.nbytes
+    finally:
+        sr.set_pool_limit(before)
+
+
 def test_results_may_be_freed_by_any_thread():
     results = [sr.gather(torch.arange(100.0), [3]) for _ in range(100)]
     threads = [threading.Thread(target=results.pop) for _ in range(100)]
@@ -300,6 +315,25 @@ def test_a_tensor_moved_while_arguments_are_read():
             return np.array([49999])
 
     assert sr.gather(data, Indices()).tolist() == [1049999]
+
+
+@pytest.mark.parametrize("operator", ["gather", "scatter"])
+def test_a_tensor_moved_by_a_mode_of_torch(operator):
+    """Such a mode meets the questions that a tensor is asked."""
+    data, updates = torch.arange(3.0), torch.tensor([5.0])
+
+    class Moving(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if data.numel() == 3:
+                data.set_(torch.arange(1e6, 1e6 + 50000).untyped_storage())
+            return func(*args, **(kwargs or {}))
+
+    with Moving():
+        if operator == "gather":
+            assert sr.gather(data, torch.tensor([49999])).tolist() == [1049999]
+        else:
+            got = sr.scatter(data, torch.tensor([49999]), updates)
+            assert (got[0].item(), got[-1].item()) == (1e6, 5)
 
 
 @pytest.mark.parametrize(

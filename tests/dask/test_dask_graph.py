@@ -11,6 +11,7 @@ from chunked import compute
 import sowreap as sr
 import sowreap.dask as sd
 from cases import assert_same
+from sowreap.dask import _blocks
 
 
 def tasks_of(array):
@@ -65,12 +66,26 @@ def test_every_part_of_a_result_waits_for_all_checks():
 
 def test_an_owner_takes_no_more_than_it_can_hold():
     data, indices, updates = arrays(2, 24, 1)  # a block of updates is 240 bytes
-    with dask.config.set({"array.chunk-size": 60}):
+    with dask.config.set({"array.chunk-size": 80}):
         result = sd.scatter_nd(data, indices, updates, "add")
     tasks = tasks_of(result)
     steps = [task for key, task in tasks.items() if kind_of(key) in ("step", "apply")]
     takes = [sum(kind_of(key) == "take" for key in s.dependencies if key in tasks) for s in steps]
     assert takes == [2] * 24
+
+
+def test_an_owner_copies_its_block_once_for_many_pieces():
+    block, cells = np.zeros((3, 1)), np.array([2], np.uint32)
+    piece = _blocks.Piece(cells, np.ones((1, 1)))  # 12 bytes
+    rule = _blocks.Apply((0,), block.dtype, "add", True, room=30)
+    waiting = _blocks.hold(True, block, [piece, None], rule)
+    waiting = _blocks.hold(True, waiting, [piece], rule)
+    assert waiting.block is block
+    applied = _blocks.hold(True, waiting, [piece], rule)
+    assert applied.tolist() == [[0], [0], [3]]
+    assert _blocks.apply(True, applied, [piece], rule).tolist() == [[0], [0], [4]]
+    assert _blocks.apply(True, waiting, [], rule).tolist() == [[0], [0], [2]]
+    assert (block.sum(), applied.sum()) == (0, 3)
 
 
 def test_indices_in_memory_have_only_the_tasks_they_need():

@@ -297,7 +297,9 @@ def take(order: Sorted, updates: Array, target: int, pick_dims: Shape) -> Piece 
     part = order.part(target)
     if part.start == part.stop:
         return None
-    values = sowreap.gather(_rows(updates, pick_dims), order.order[part])
+    rows, picks = _rows(updates, pick_dims), order.order[part]
+    values = np.empty((len(picks), *rows.shape[1:]), rows.dtype)
+    sowreap.gather(rows, picks, out=values)  # not in the pool of results: a piece waits for long
     return Piece(order.cells[part].copy(), values)
 
 
@@ -309,6 +311,9 @@ class Apply:
     dtype: np.dtype[Any]
     reduction: str
     include_self: bool
+    room: (
+        int  # bytes of pieces that wait for more, so that one copy of the block serves all of them
+    )
 
     @property
     def in_steps(self) -> bool:
@@ -316,14 +321,37 @@ class Apply:
         return self.include_self and self.reduction != "mean"
 
 
-def apply(ok: bool, block: Array, pieces: Sequence[Piece | None], rule: Apply) -> Array:
+class Waiting(NamedTuple):
+    """A block of data, and pieces that are to be applied to it."""
+
+    block: Array
+    pieces: tuple[Piece, ...]
+
+
+def _joined(state: Array | Waiting, pieces: Sequence[Piece | None]) -> Waiting:
+    before = state if isinstance(state, Waiting) else Waiting(state, ())
+    present = tuple(piece for piece in pieces if piece is not None)
+    return Waiting(before.block, before.pieces + present)
+
+
+def hold(
+    ok: bool, state: Array | Waiting, pieces: Sequence[Piece | None], rule: Apply
+) -> Array | Waiting:
+    """A block of data and its next pieces, which are applied once there is no room for more."""
+    waiting = _joined(state, pieces)
+    if sum(piece.cells.nbytes + piece.values.nbytes for piece in waiting.pieces) <= rule.room:
+        return waiting
+    return apply(ok, waiting, (), rule)
+
+
+def apply(ok: bool, state: Array | Waiting, pieces: Sequence[Piece | None], rule: Apply) -> Array:
     """A block of data after the pieces, which are in the order of the indices."""
     assert ok
-    present = [piece for piece in pieces if piece is not None]
+    block, present = _joined(state, pieces)
     result = np.array(block, dtype=rule.dtype, order="C", copy=True)
     if len(present) > 1 and not rule.in_steps:
-        joined = zip(*present, strict=True)
-        present = [Piece(*(np.concatenate(part) for part in joined))]
+        cells, values = zip(*present, strict=True)
+        present = (Piece(np.concatenate(cells), np.concatenate(values)),)
     view, shape = _cells(result, rule.cells)
     for piece in present:
         sowreap.scatter_nd(
@@ -352,7 +380,8 @@ def read(ok: bool, block: Array, wanted: Array | None, cells: tuple[int, ...]) -
     if wanted is None:
         return None
     view, shape = _cells(block, cells)
-    result: Array = sowreap.gather_nd(view, _tuples(wanted, shape))
+    result = np.empty((len(wanted), *view.shape[len(shape) :]), block.dtype)
+    sowreap.gather_nd(view, _tuples(wanted, shape), out=result)  # as in `take`
     return result
 
 

@@ -28,7 +28,9 @@ from sowreap.dask._arguments import block_limit
 from sowreap.dask._keys import Block, Graph, batches, layers, reduced, refs, region
 from sowreap.dask._layout import Layout
 
-STEP_BLOCKS = 8  # updates that an owner holds at once, in blocks of Dask's own chunk size
+# Updates that an owner holds at once, in blocks of Dask's own chunk size: those that wait, and the
+# next ones.
+WAITING_BLOCKS, STEP_BLOCKS = 2, 6
 
 
 @dataclass
@@ -145,7 +147,8 @@ def scatter(call: Call, updates: da.Array, reduction: str, include_self: bool) -
             source = TaskRef((updates.name, *call.other_block(picks, free)))
             graph[key] = Task(key, _blocks.take, order, source, number, call.layout.pick_dims)
             pieces[call.data_block(picks, call.targets[number], free)].append(key)
-    rule = _blocks.Apply(call.layout.cells, call.meta.dtype, reduction, include_self)
+    room = WAITING_BLOCKS * block_limit()
+    rule = _blocks.Apply(call.layout.cells, call.meta.dtype, reduction, include_self, room)
     step = _step(updates) if rule.in_steps else len(call.pick_blocks)
     for block in np.ndindex(call.data.numblocks):
         graph.update(_apply(call, name, ok, block, pieces[block], step, rule))
@@ -169,11 +172,11 @@ def _apply(
         yield last, Alias(last, state)
         return
     parts = batches(pieces, step) or [()]
-    for number, part in enumerate(parts):
-        is_last = number == len(parts) - 1
-        key = last if is_last else (name.replace("-apply-", "-step-"), number, *block)
-        yield key, Task(key, _blocks.apply, TaskRef(ok), TaskRef(state), refs(part), rule)
+    for number, part in enumerate(parts[:-1]):
+        key = (name.replace("-apply-", "-step-"), number, *block)
+        yield key, Task(key, _blocks.hold, TaskRef(ok), TaskRef(state), refs(part), rule)
         state = key
+    yield last, Task(last, _blocks.apply, TaskRef(ok), TaskRef(state), refs(parts[-1]), rule)
 
 
 def untouched(result: da.Array) -> set[Block]:

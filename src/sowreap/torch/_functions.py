@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from sowreap.torch import _operators as _operators  # which registers them
-
-_ops = torch.ops.sowreap
+from sowreap.torch._gradients import call
 
 
 def gather(
@@ -27,8 +25,7 @@ def gather(
     tensor([[5, 6],
             [1, 2]])
     """
-    result: Tensor = _ops.gather.default(data, indices, axis, mode, fill_value)
-    return result
+    return call("gather", data, indices, axis, mode, fill_value)
 
 
 def gather_elements(
@@ -48,8 +45,7 @@ def gather_elements(
     tensor([[1, 1],
             [4, 3]])
     """
-    result: Tensor = _ops.gather_elements.default(data, indices, axis, mode, fill_value)
-    return result
+    return call("gather_elements", data, indices, axis, mode, fill_value)
 
 
 def gather_nd(
@@ -68,8 +64,7 @@ def gather_nd(
     >>> st.gather_nd(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[0, 1], [1, 0]]))
     tensor([2, 3])
     """
-    result: Tensor = _ops.gather_nd.default(data, indices, batch_dims, mode, fill_value)
-    return result
+    return call("gather_nd", data, indices, batch_dims, mode, fill_value)
 
 
 def scatter(
@@ -83,8 +78,7 @@ def scatter(
     >>> st.scatter(torch.zeros(4), torch.tensor([1, 3]), torch.tensor([5.0, 6.0]))
     tensor([0., 5., 0., 6.])
     """
-    result: Tensor = _ops.scatter.default(data, indices, updates, axis, mode)
-    return result
+    return call("scatter", data, indices, updates, axis, mode)
 
 
 def scatter_elements(
@@ -110,10 +104,7 @@ def scatter_elements(
     ... )
     tensor([0., 0., 7.])
     """
-    result: Tensor = _ops.scatter_elements.default(
-        data, indices, updates, axis, reduction, include_self, mode
-    )
-    return result
+    return call("scatter_elements", data, indices, updates, axis, reduction, include_self, mode)
 
 
 def scatter_nd(
@@ -135,8 +126,7 @@ def scatter_nd(
     tensor([[ 1.,  1.],
             [ 8., 15.]])
     """
-    result: Tensor = _ops.scatter_nd.default(data, indices, updates, reduction, include_self, mode)
-    return result
+    return call("scatter_nd", data, indices, updates, reduction, include_self, mode)
 
 
 def tensor_scatter(
@@ -154,5 +144,4 @@ def tensor_scatter(
     >>> st.tensor_scatter(torch.zeros(1, 3, 1), torch.ones(1, 1, 1), torch.tensor([2])).flatten()
     tensor([0., 0., 1.])
     """
-    result: Tensor = _ops.tensor_scatter.default(past_cache, update, write_indices, axis, mode)
-    return result
+    return call("tensor_scatter", past_cache, update, write_indices, axis, mode)

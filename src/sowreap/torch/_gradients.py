@@ -1,15 +1,18 @@
-"""The gradients as ``torch.library.register_autograd`` asks for them."""
+"""The gradients as ``torch.library`` and ``torch.autograd.Function`` ask for them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from sowreap import _gradients
+from sowreap import _core, _gradients
+from sowreap.torch import _batches
 
-ops = torch.ops.sowreap
 Grads = tuple[Tensor | None, ...]
 
 
@@ -22,7 +25,7 @@ class _Torch(_gradients.Library):
             "scatter_nd",
             "tensor_scatter",
         ):
-            setattr(self, name, getattr(ops, name).default)
+            setattr(self, name, partial(_call_backward, name))
         self.where = torch.where
 
     def full(self, shape: Any, value: float, like: Tensor) -> Tensor:
@@ -43,16 +46,11 @@ class _Torch(_gradients.Library):
     def conjugate(self, array: Tensor) -> Tensor:
         return array.conj().resolve_conj() if array.is_complex() else array
 
-
-_torch: _Torch | None = None
-
-
-def _library() -> _Torch:
-    """Made once the operators are registered."""
-    global _torch
-    if _torch is None:
-        _torch = _Torch()
-    return _torch
+    def may_hold(self, marks: Tensor) -> bool:
+        # Only a plain tensor has values to look at.
+        if type(marks) is not Tensor or _is_transformed() or torch.compiler.is_compiling():
+            return True
+        return bool(marks.any())
 
 
 def gather_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -66,7 +64,7 @@ def _gather(rule: Any, ctx: Any, grad: Tensor) -> Grads:
     if not ctx.needs_input_grad[0]:
         return (None,) * 5
     (indices,) = ctx.saved_tensors
-    of_data = rule(_library(), grad, ctx.data_shape, indices, ctx.axis, ctx.mode)
+    of_data = rule(_torch, grad, ctx.data_shape, indices, ctx.axis, ctx.mode)
     return (of_data, None, None, None, None)
 
 
@@ -119,18 +117,21 @@ def _keep(
 
 def scatter_backward(ctx: Any, grad: Tensor) -> Grads:
     """Of all scatters."""
+    needs = ctx.needs_input_grad
+    of_data, of_updates = _gradients.scatter(_scatter_of(ctx), grad, needs[0], needs[2])
+    return (of_data, None, of_updates, *(None,) * (len(needs) - 3))
+
+
+def _scatter_of(ctx: Any) -> _gradients.Scatter:
     indices, *values = ctx.saved_tensors
     nd, *attributes = ctx.attributes
-    call = _gradients.Scatter(_library(), nd, indices, *attributes, *ctx.shapes, *values)
-    needs = ctx.needs_input_grad
-    of_data, of_updates = _gradients.scatter(call, grad, needs[0], needs[2])
-    return (of_data, None, of_updates, *(None,) * (len(needs) - 3))
+    return _gradients.Scatter(_torch, nd, indices, *attributes, *ctx.shapes, *values)
 
 
 def tensor_scatter_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     """Of ``tensor_scatter``."""
-    _, update, write_indices, ctx.axis, ctx.mode = inputs
-    ctx.update_shape = update.shape
+    cache, update, write_indices, ctx.axis, ctx.mode = inputs
+    ctx.cache_shape, ctx.update_shape = cache.shape, update.shape
     ctx.save_for_backward(*(() if write_indices is None else (write_indices,)))
 
 
@@ -138,6 +139,107 @@ def tensor_scatter_backward(ctx: Any, grad: Tensor) -> Grads:
     """Of ``tensor_scatter``."""
     starts = ctx.saved_tensors[0] if ctx.saved_tensors else None
     gradients = _gradients.tensor_scatter(
-        _library(), grad, ctx.update_shape, starts, ctx.axis, ctx.mode, *ctx.needs_input_grad[:2]
+        _torch, grad, ctx.update_shape, starts, ctx.axis, ctx.mode, *ctx.needs_input_grad[:2]
     )
     return (*gradients, None, None, None)
+
+
+# --- torch.func, and gradients forward ----------------------------------------------------------
+#
+# Neither knows operators whose gradients are registered through torch.library; both know a
+# torch.autograd.Function. Outside of them the operators are called as such, so that torch.compile,
+# torch.export and profilers see them.
+
+
+def _gather_change(name: str, ctx: Any, change: Tensor, *_: None) -> Tensor:
+    (indices,) = ctx.saved_tensors
+    return call(name, change, indices, ctx.axis, ctx.mode, 0)
+
+
+def _scatter_change(ctx: Any, of_data: Any, _: None, of_updates: Any, *__: None) -> Tensor:
+    result: Tensor = _gradients.change(_scatter_of(ctx), of_data, of_updates)
+    return result
+
+
+def _tensor_scatter_change(ctx: Any, of_cache: Any, of_update: Any, *_: None) -> Tensor:
+    starts = ctx.saved_tensors[0] if ctx.saved_tensors else None
+    if of_cache is None:
+        of_cache = _torch.full(ctx.cache_shape, 0, of_update)
+    if of_update is None:
+        of_update = _torch.full(ctx.update_shape, 0, of_cache)
+    return call("tensor_scatter", of_cache, of_update, starts, ctx.axis, ctx.mode)
+
+
+def _function(
+    name: str, setup: Callable[..., None], backward: Callable[..., Grads], change: Any
+) -> type[torch.autograd.Function]:
+    def forward(*arguments: Any) -> Tensor:
+        result: Tensor = getattr(torch.ops.sowreap, name).default(*arguments)
+        return result
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        setup(ctx, inputs, output)
+        ctx.save_for_forward(*ctx.to_save)
+
+    def vmap(info: Any, in_dims: _batches.Dims, *arguments: Any) -> tuple[Tensor, int]:
+        return _batches.RULES[name](call, info.batch_size, in_dims, *arguments)
+
+    members = (forward, setup_context, backward, vmap, change)
+    names = ("forward", "setup_context", "backward", "vmap", "jvp")
+    methods = {key: staticmethod(member) for key, member in zip(names, members, strict=True)}
+    return type(name, (torch.autograd.Function,), methods)
+
+
+FUNCTIONS = {
+    "gather": _function("gather", gather_setup, gather_backward, partial(_gather_change, "gather")),
+    "gather_elements": _function(
+        "gather_elements",
+        gather_setup,
+        gather_elements_backward,
+        partial(_gather_change, "gather_elements"),
+    ),
+    "gather_nd": _function(
+        "gather_nd", gather_setup, gather_nd_backward, partial(_gather_change, "gather_nd")
+    ),
+    "scatter": _function("scatter", scatter_setup, scatter_backward, _scatter_change),
+    "scatter_elements": _function(
+        "scatter_elements", scatter_elements_setup, scatter_backward, _scatter_change
+    ),
+    "scatter_nd": _function("scatter_nd", scatter_nd_setup, scatter_backward, _scatter_change),
+    "tensor_scatter": _function(
+        "tensor_scatter", tensor_scatter_setup, tensor_scatter_backward, _tensor_scatter_change
+    ),
+}
+
+
+def _is_transformed() -> bool:
+    if torch.compiler.is_compiling():  # which traces operators, and has a vmap of its own for them
+        return False
+    is_forward: bool = forward_ad._current_level >= 0
+    return is_forward or torch._C._are_functorch_transforms_active()
+
+
+def call(name: str, *arguments: Any) -> Tensor:
+    """An operator by name, with all its arguments by position."""
+    if _is_transformed():
+        result: Tensor = FUNCTIONS[name].apply(*arguments)
+    else:
+        result = getattr(torch.ops.sowreap, name).default(*arguments)
+    return result
+
+
+def _call_backward(name: str, *arguments: Any) -> Tensor:
+    """The same, on the way back: where nobody looks at operators, without the cost of one."""
+    is_seen = torch.is_grad_enabled() or torch._C._len_torch_dispatch_stack() > 0
+    if is_seen or _is_transformed() or torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return call(name, *arguments)
+    for argument in arguments:
+        if isinstance(argument, Tensor) and (
+            type(argument) is not Tensor or argument.requires_grad
+        ):
+            return call(name, *arguments)
+    result: Tensor = getattr(_core, name)(*arguments, None)
+    return result
+
+
+_torch = _Torch()

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import sowreap
-from sowreap.torch import _gradients
+from sowreap import _core
+from sowreap.torch import _batches, _gradients
 
 library = torch.library.Library("sowreap", "DEF")
 
@@ -29,26 +29,24 @@ SCHEMAS = {
     ),
 }
 
-# Keyword-only in the functions of sowreap, but for the mode of tensor_scatter.
-_KEYWORDS = ("mode", "fill_value", "include_self")
-
 
 def _kernel(name: str) -> Callable[..., Tensor]:
-    """The function of `sowreap` on tensors of whatever device: it refuses all but the CPU's."""
-    function = getattr(sowreap, name)
-    schema = getattr(torch.ops.sowreap, name).default._schema
-    keywords = () if name == "tensor_scatter" else _KEYWORDS
-    names = [argument.name for argument in schema.arguments]
-    positional = sum(argument not in keywords for argument in names)
+    """The function of the core on tensors of whatever device: it refuses all but the CPU's."""
+    function, defaults = getattr(_core, name), _defaults(name)
 
     def kernel(*arguments: Any) -> Tensor:
         # Autograd has been dealt with by now; its marks would be refused.
         plain = [a.detach() if isinstance(a, Tensor) else a for a in arguments]
-        attributes = dict(zip(names[positional:], plain[positional:], strict=False))
-        result: Tensor = function(*plain[:positional], **attributes)
+        result: Tensor = function(*plain, *defaults[len(plain) :], None)
         return result
 
     return kernel
+
+
+def _defaults(name: str) -> list[Any]:
+    """Of all arguments: the dispatcher leaves out what is the default."""
+    schema = getattr(torch.ops.sowreap, name).default._schema
+    return [argument.default_value for argument in schema.arguments]
 
 
 # --- shapes -------------------------------------------------------------------------------------
@@ -175,20 +173,18 @@ def _fake_tensor_scatter(
 # --- batches ------------------------------------------------------------------------------------
 
 
-def _batched(op: Any) -> Callable[..., tuple[Tensor, int]]:
-    """One call for each sample, since the operators have their own notion of batches."""
+def _run(name: str, *arguments: Any) -> Tensor:
+    result: Tensor = getattr(torch.ops.sowreap, name).default(*arguments)
+    return result
 
-    def rule(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
-        results = [
-            op(
-                *(
-                    a if dim is None else a.select(dim, sample)
-                    for a, dim in zip(arguments, in_dims, strict=True)
-                )
-            )
-            for sample in range(info.batch_size)
-        ]
-        return torch.stack(results), 0
+
+def _batched(name: str) -> Callable[..., tuple[Tensor, int]]:
+    defaults = _defaults(name)
+
+    def rule(info: Any, in_dims: _batches.Dims, *arguments: Any) -> tuple[Tensor, int]:
+        arguments += tuple(defaults[len(arguments) :])
+        dims = in_dims + (None,) * (len(arguments) - len(in_dims))
+        return _batches.RULES[name](_run, info.batch_size, dims, *arguments)
 
     return rule
 
@@ -224,9 +220,7 @@ def _register() -> None:
         library.impl(name, _kernel(name), "CompositeExplicitAutograd")
         torch.library.register_fake(qualified, fake, lib=library)
         torch.library.register_autograd(qualified, backward, setup_context=setup, lib=library)
-        torch.library.register_vmap(
-            qualified, _batched(getattr(torch.ops.sowreap, name).default), lib=library
-        )
+        torch.library.register_vmap(qualified, _batched(name), lib=library)
 
 
 _register()
