@@ -10,6 +10,7 @@
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
 #include "sowreap/shape.hpp"
+#include "sowreap/small.hpp"
 #include "sowreap/threads.hpp"
 #include "strings.hpp"
 #include "tensor.hpp"
@@ -229,6 +230,21 @@ Call make_call(const Kernel& kernel, const View& data, const View& indices, cons
           (kernel.visible || in_place) && !good};
 }
 
+bool moved_if_small(const Kernel& kernel, const View& data, const View& indices, const View& other,
+                    const View* target) {
+  const Kind kind = kernel.op().kind;
+  const bool tuples = kernel.op().tuples;
+  if (kernel.reduction != Reduction::none || (kind == Kind::gather_nd && kernel.axis != 0))
+    return false;
+  const Address address = tuples                 ? Address::tuples
+                          : kind == Kind::gather ? Address::cells
+                                                 : Address::elements;
+  const auto axis = static_cast<int>(kernel.axis < 0 ? kernel.axis + data.rank : kernel.axis);
+  const bool scatter = target != nullptr, in_place = scatter && target->bytes == data.bytes;
+  return move_if_small({address, tuples ? 0 : axis, scatter, scatter ? target : &data, &indices,
+                        &other, scatter && !in_place ? &data : nullptr});
+}
+
 void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   const Operator& op = kernel.op();
   const bool scatter = !is_gather(op.kind);
@@ -238,10 +254,11 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   if (const Value* shape = input(kernel, context, op.inputs - 1))
     indices.expand(op.name, kernel.runtime(), shape);
   Tensor updates;
-  if (scatter) updates = Tensor(kernel.runtime(), input(kernel, context, 2), type);
+  if (scatter) updates.read(kernel.runtime(), input(kernel, context, 2), type);
   const Shape shape = checked_shape(kernel, data.view(), indices.view(), &updates.view());
   check_output(kernel, shape);
   if (type.bytes == 0) {
+    const SessionPool pool(kernel, context);
     const auto call = [&](const View& positions, const View& picked) {
       return make_call(kernel, positions, indices.view(), picked, nullptr);
     };
@@ -255,8 +272,12 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   if (scatter) refuse_overlap(kernel, out, updates, "updates");
   const bool in_place = scatter && out.view().bytes == data.view().bytes;
   if (!in_place) refuse_overlap(kernel, out, data, "data");
-  Call call = make_call(kernel, data.view(), indices.view(), scatter ? updates.view() : out.view(),
-                        scatter ? &out.view() : nullptr);
+  const View& other = scatter ? updates.view() : out.view();
+  if (moved_if_small(kernel, data.view(), indices.view(), other, scatter ? &out.view() : nullptr))
+    return;
+  const SessionPool pool(kernel, context);
+  Call call =
+      make_call(kernel, data.view(), indices.view(), other, scatter ? &out.view() : nullptr);
   execute(call);
 }
 
@@ -267,9 +288,10 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   const Tensor update(kernel.runtime(), input(kernel, context, 1), type);
   Tensor write_indices;
   const Value* given = input(kernel, context, 2);
-  if (given != nullptr) write_indices = Tensor(kernel.runtime(), given, *kernel.type->indices);
+  if (given != nullptr) write_indices.read(kernel.runtime(), given, *kernel.type->indices);
   const View* starts = given != nullptr ? &write_indices.view() : nullptr;
   check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
+  const SessionPool pool(kernel, context);
   const int axis = resolve_axis(op.name, kernel.axis, past_cache.view(), "past_cache");
   const Shape shape = shape_of(past_cache.view());
   check_output(kernel, shape);
@@ -331,7 +353,6 @@ Status* SOWREAP_ORT_CALL create_kernel(const CustomOp* op, Table table, const Ke
 Status* SOWREAP_ORT_CALL run_kernel(void* self, KernelContext* context) {
   const Kernel& kernel = *static_cast<const Kernel*>(self);
   return guarded(kernel.table, "", [&] {
-    const SessionPool pool(kernel, context);
     kernel.op().kind == Kind::tensor_scatter ? write_cache(kernel, context)
                                              : gather_or_scatter(kernel, context);
   });

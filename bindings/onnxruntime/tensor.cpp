@@ -10,7 +10,7 @@ namespace {
 
 [[noreturn]] void refuse_rank() { throw Failure{"sowreap: a tensor has more than 64 dimensions"}; }
 
-Shape read_shape(const Runtime& runtime, const Value* value) {
+void read_shape(const Runtime& runtime, const Value* value, Shape& shape) {
   const Table table = runtime.table;
   if (runtime.has_shape_reference) {
     int type = 0;
@@ -18,14 +18,12 @@ Shape read_shape(const Runtime& runtime, const Value* value) {
     std::size_t rank = 0;
     check(table, get_shape_reference(table, value, &type, &sizes, &rank));
     if (rank > max_rank) refuse_rank();
-    Shape shape;
     for (std::size_t d = 0; d < rank; ++d) shape.append(sizes[d]);
-    return shape;
+    return;
   }
   TensorInfo* info = nullptr;
   check(table, get_info(table, value, &info));
   std::size_t rank = 0;
-  Shape shape;
   bool good = succeeded(table, get_rank(table, info, &rank)) && rank <= max_rank;
   if (good) {
     shape.rank = static_cast<int>(rank);
@@ -33,13 +31,6 @@ Shape read_shape(const Runtime& runtime, const Value* value) {
   }
   release_info(table, info);
   if (!good) refuse_rank();
-  return shape;
-}
-
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t n = 1;
-  for (int d = 0; d < shape.rank; ++d) n *= shape.sizes[d];
-  return n;
 }
 
 }  // namespace
@@ -57,39 +48,31 @@ void set_c_order(const Shape& shape, std::int64_t item, std::int64_t* strides) {
   }
 }
 
-Tensor::Tensor(const Runtime& runtime, const Value* value, const ElementType& type)
-    : Tensor(runtime, value, type, read_shape(runtime, value)) {}
-
 Tensor::Tensor(const Runtime& runtime, const Value* value, const ElementType& type,
                const Shape& shape)
     : value_(value) {
-  std::int64_t strides[max_rank];
-  set_c_order(shape, type.bytes, strides);
-  set_shape(shape, strides);
-  view_.dtype = type.dtype;
-  view_.item = type.bytes;
-  count_ = count_of(shape);
+  for (int d = 0; d < shape.rank; ++d) shape_.append(shape.sizes[d]);
+  describe(runtime, type);
+}
+
+void Tensor::read(const Runtime& runtime, const Value* value, const ElementType& type) {
+  value_ = value;
+  shape_.rank = 0;
+  read_shape(runtime, value, shape_);
+  describe(runtime, type);
+}
+
+void Tensor::describe(const Runtime& runtime, const ElementType& type) {
+  count_ = 1;
+  for (int d = shape_.rank - 1; d >= 0; --d) {
+    strides_[d] = count_ * type.bytes;
+    count_ *= shape_.sizes[d];
+  }
+  view_ = {nullptr, shape_.rank, shape_.sizes, strides_, type.dtype, type.bytes};
   if (type.bytes == 0) return;  // strings: the memory is not ours to read
   void* bytes = nullptr;
-  check(runtime.table, get_data(runtime.table, const_cast<Value*>(value), &bytes));
+  check(runtime.table, get_data(runtime.table, const_cast<Value*>(value_), &bytes));
   view_.bytes = static_cast<char*>(bytes);
-}
-
-Tensor& Tensor::operator=(const Tensor& other) {
-  value_ = other.value_;
-  view_ = other.view_;
-  count_ = other.count_;
-  set_shape(other.shape_, other.strides_);
-  return *this;
-}
-
-void Tensor::set_shape(const Shape& shape, const std::int64_t* strides) {
-  shape_.rank = shape.rank;
-  std::copy_n(shape.sizes, shape.rank, shape_.sizes);
-  std::copy_n(strides, shape.rank, strides_);
-  view_.rank = shape.rank;
-  view_.shape = shape_.sizes;
-  view_.strides = strides_;
 }
 
 void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_value) {
@@ -107,17 +90,24 @@ void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_v
   };
   if (wanted.view().rank != 1 || wanted.count() > max_rank) fail();
   const int given = shape_.rank, rank = std::max(given, static_cast<int>(wanted.count()));
-  Shape shape;
-  std::int64_t strides[max_rank];
+  const auto own_size = [&](int d) {
+    return d < rank - given ? 1 : shape_.sizes[d - rank + given];
+  };
+  const auto wanted_size = [&](int d) {
+    const int at = d - rank + static_cast<int>(wanted.count());
+    return at < 0 ? 1 : sizes[at];
+  };
   for (int d = 0; d < rank; ++d) {
-    const int own = d - (rank - given), other = d - (rank - static_cast<int>(wanted.count()));
-    const std::int64_t have = own < 0 ? 1 : shape_.sizes[own];
-    const std::int64_t want = other < 0 ? 1 : sizes[other];
+    const std::int64_t have = own_size(d), want = wanted_size(d);
     if (want < 0 || (have != want && have != 1 && want != 1)) fail();
-    shape.append(have == 1 ? want : have);
-    strides[d] = have == 1 ? 0 : strides_[own];
   }
-  set_shape(shape, strides);
+  // From the last axis on, so that no size is overwritten before it is read.
+  for (int d = rank - 1; d >= 0; --d) {
+    const std::int64_t have = own_size(d);
+    strides_[d] = have == 1 ? 0 : strides_[d - rank + given];
+    shape_.sizes[d] = have == 1 ? wanted_size(d) : have;
+  }
+  view_.rank = shape_.rank = rank;
 }
 
 bool Tensor::overlaps(const Tensor& other) const {

@@ -10,11 +10,15 @@ namespace sowreap::ort {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(const Runtime& runtime, const Value* value, const ElementType& type);
+  Tensor(const Runtime& runtime, const Value* value, const ElementType& type) {
+    read(runtime, value, type);
+  }
   // Where the shape is known already.
   Tensor(const Runtime& runtime, const Value* value, const ElementType& type, const Shape& shape);
-  Tensor(const Tensor& other) { *this = other; }
-  Tensor& operator=(const Tensor& other);
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+
+  void read(const Runtime& runtime, const Value* value, const ElementType& type);
 
   const Value* value() const { return value_; }
   const View& view() const { return view_; }
@@ -27,7 +31,7 @@ class Tensor {
   bool overlaps(const Tensor& other) const;
 
  private:
-  void set_shape(const Shape& shape, const std::int64_t* strides);
+  void describe(const Runtime& runtime, const ElementType& type);
 
   const Value* value_ = nullptr;
   View view_;

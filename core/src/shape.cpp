@@ -84,8 +84,10 @@ void check_elements(const char* op, const View& data, const View& indices, int a
   }
 }
 
+// `context` makes the text that an error ends with; making it takes longer than a small call.
+template <class Context>
 void check_updates(const char* op, const View& updates, const Shape& expected, const char* rule,
-                   const std::string& context, Equalities* learned) {
+                   const Context& context, Equalities* learned) {
   bool same = updates.rank == expected.rank;
   int first = 0;
   for (; same && first < updates.rank; ++first) {
@@ -98,7 +100,7 @@ void check_updates(const char* op, const View& updates, const Shape& expected, c
                                  : "";
   fail(op, "updates",
        "updates has shape " + text_of(updates) + " but needs shape " +
-           text_of(expected.sizes, expected.rank) + ", " + rule + where + ". " + context +
+           text_of(expected.sizes, expected.rank) + ", " + rule + where + ". " + context() +
            ". Slice or reshape updates.");
 }
 
@@ -204,8 +206,10 @@ void check_scatter_elements(const char* op, const View& data, const View& indice
   check_elements(op, data, indices, resolve_axis(op, axis, data, "data"));
   Shape expected;
   append_sizes(expected, indices, 0, indices.rank);
-  check_updates(op, updates, expected, "the shape of indices",
-                "data has shape " + text_of(data) + ", axis = " + std::to_string(axis), learned);
+  const auto context = [&] {
+    return "data has shape " + text_of(data) + ", axis = " + std::to_string(axis);
+  };
+  check_updates(op, updates, expected, "the shape of indices", context, learned);
 }
 
 void check_scatter_nd(const View& data, const View& indices, const View& updates,
@@ -226,8 +230,8 @@ void check_scatter_nd(const View& data, const View& indices, const View& updates
   Shape expected;
   append_sizes(expected, indices, 0, indices.rank - 1);
   append_sizes(expected, data, static_cast<int>(k), data.rank);
-  check_updates(op, updates, expected, "indices.shape[:-1] + data.shape[k:]",
-                both(data, indices) + ", so k = " + std::to_string(k), learned);
+  const auto context = [&] { return both(data, indices) + ", so k = " + std::to_string(k); };
+  check_updates(op, updates, expected, "indices.shape[:-1] + data.shape[k:]", context, learned);
 }
 
 void check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
@@ -240,12 +244,14 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
                 "axis = " + std::to_string(axis) + " is the batch dimension of past_cache, shape " +
                     text_of(past_cache) + "; the sequence lies on another axis.");
   }
-  const std::string context = "past_cache has shape " + text_of(past_cache) + ", update " +
-                              text_of(update) + ", axis = " + std::to_string(axis);
+  const auto context = [&] {
+    return "past_cache has shape " + text_of(past_cache) + ", update " + text_of(update) +
+           ", axis = " + std::to_string(axis);
+  };
   if (update.rank != past_cache.rank) {
     fail(op, "update",
          "update has rank " + std::to_string(update.rank) + " but past_cache has rank " +
-             std::to_string(past_cache.rank) + "; they must be equal. " + context + ".");
+             std::to_string(past_cache.rank) + "; they must be equal. " + context() + ".");
   }
   for (int d = 0; d < update.rank; ++d) {
     const std::int64_t have = update.shape[d], room = past_cache.shape[d];
@@ -255,14 +261,14 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
                ", past_cache " + std::to_string(room) +
                (d == a ? "; on the axis update may not be longer. "
                        : "; off the axis they must be equal. ") +
-               context + ".");
+               context() + ".");
     }
   }
   if (write_indices == nullptr) return;
   if (write_indices->rank != 1 || differ(write_indices->shape[0], past_cache.shape[0], learned)) {
     fail(op, "write_indices",
          "write_indices has shape " + text_of(*write_indices) + " but needs shape (" +
-             std::to_string(past_cache.shape[0]) + ",), one entry a batch row. " + context + ".");
+             std::to_string(past_cache.shape[0]) + ",), one entry a batch row. " + context() + ".");
   }
 }
 

@@ -12,6 +12,8 @@ namespace {
 using std::int64_t;
 using std::uint64_t;
 
+constexpr int64_t small_bytes = 8192;  // planning the moves of fewer would take longer than them
+
 struct WriteIndex {
   bool negative;
   uint64_t value;  // two's complement where negative
@@ -107,6 +109,41 @@ void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex st
     write_run(call, row, rows, before_end, 0, steps - before_end);
 }
 
+int64_t byte_count(const View& v) {
+  int64_t n = v.item;
+  for (int d = 0; d < v.rank; ++d) n *= v.shape[d];
+  return n;
+}
+
+// Does the call without plans if there is little to do, which is not nothing, in C order.
+bool write_if_small(const CacheWrite& call) {
+  const View &cache = *call.past_cache, &update = *call.update;
+  const int64_t bytes = byte_count(update), cache_bytes = byte_count(cache);
+  if (bytes == 0 || bytes > small_bytes || (!call.in_place && cache_bytes > small_bytes))
+    return false;
+  if (!is_in_c_order(cache) || !is_in_c_order(update) || !is_in_c_order(*call.output)) return false;
+  if (!call.in_place)
+    std::memcpy(call.output->bytes, cache.bytes, static_cast<std::size_t>(cache_bytes));
+  const int64_t length = cache.shape[call.axis], steps = update.shape[call.axis];
+  int64_t heads = 1, position = cache.item;
+  for (int d = 1; d < call.axis; ++d) heads *= cache.shape[d];
+  for (int d = call.axis + 1; d < cache.rank; ++d) position *= cache.shape[d];
+  const auto write = [&](int64_t run, int64_t from, int64_t to, int64_t count) {
+    std::memcpy(call.output->bytes + (run * length + to) * position,
+                update.bytes + (run * steps + from) * position,
+                static_cast<std::size_t>(count * position));
+  };
+  for (int64_t run = 0; run < cache.shape[0] * heads; ++run) {
+    const View* starts = call.write_indices;
+    const WriteIndex start = starts == nullptr ? WriteIndex{false, 0} : load(*starts, run / heads);
+    const int64_t begin = static_cast<int64_t>(start.value % static_cast<uint64_t>(length));
+    const int64_t before_end = std::min(steps, length - begin);
+    write(run, 0, begin, before_end);
+    if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
+  }
+  return true;
+}
+
 }  // namespace
 
 double work_bytes(const CacheWrite& call) {
@@ -120,6 +157,7 @@ double work_bytes(const CacheWrite& call) {
 
 void execute(const CacheWrite& call) {
   check_write_indices(call);
+  if (write_if_small(call)) return;
   if (!call.in_place) copy(*call.past_cache, *call.output);
   const int64_t rows = call.past_cache->shape[0];
   for (int d = 0; d < call.update->rank; ++d) {

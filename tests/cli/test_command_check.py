@@ -52,8 +52,8 @@ def test_notes_alone_leave_the_status(command, save_model):
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "note directml  out (ScatterElements)",
-        "  DirectML has no descriptor for it: DirectML's scatters have no reduction, and it has "
-        "'add'.",
+        "  DirectML has no descriptor for it at feature level 6_4: DirectML's scatters have no "
+        "reduction, and it has 'add'.",
         "  What to do: Nothing, unless the model must run on DirectML alone.",
         "",
         "1 note",

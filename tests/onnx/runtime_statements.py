@@ -268,13 +268,14 @@ REPEATED = {**PLAIN, "indices": np.array([1, 1])}
 
 @shows("ort-repeated-elements")
 def _() -> None:
-    content = scatter("float", "none")
-    assert_array_equal(on_ort(content, REPEATED), [1, 9, 3])
+    old = model(SCATTER_TYPES.format("float"), WITHDRAWN, 10)
     indices = np.zeros(200_000, np.int64)
     feeds = {"data": floats(0), "indices": indices, "updates": floats(*range(indices.size))}
-    session = ort_session(content, threads=2)
-    for _ in range(20):
-        assert_array_equal(session.run(None, feeds)[0], [indices.size - 1])
+    for content in (scatter("float", "none"), old):
+        assert_array_equal(on_ort(content, REPEATED), [1, 9, 3])
+        session = ort_session(content, threads=2)
+        for _ in range(20):
+            assert_array_equal(session.run(None, feeds)[0], [indices.size - 1])
 
 
 @shows("ref-repeated")

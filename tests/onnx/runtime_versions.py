@@ -2,9 +2,10 @@
 
     python tests/onnx/runtime_versions.py 1.18.1 1.23.2 newest
 
-Each version is installed into a temporary folder. Those before 1.19 cannot be loaded beside
-NumPy 2, which sowreap needs; they get an environment of their own with NumPy 1, where converted
-models run with the plain library, against outputs of the reference engine.
+Each version is installed into a temporary folder, from which converted models run with the plain
+library alone, against outputs of the reference engine. Those before 1.19 cannot be loaded beside
+NumPy 2, which sowreap needs; they get NumPy 1 in the folder. On the others the tests of the engine
+run too.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 import numpy as np
 from family import reference_session
 from onnx.parser import parse_model
 
-from sowreap.onnx import convert, custom_ops_library
+from sowreap.onnx import InferenceSession, convert, custom_ops_library
 
 HERE = Path(__file__).parent
 TESTS = [
@@ -124,6 +124,20 @@ print(len(models), "models agree on onnxruntime", onnxruntime.__version__)
 """
 
 
+def needs_numpy_1(version: str) -> bool:
+    """Whether a version of onnxruntime cannot be loaded beside NumPy 2."""
+    return version != "newest" and tuple(map(int, version.split(".")[:2])) < FIRST_WITH_NUMPY_2
+
+
+def install(version: str, folder: Path) -> None:
+    """Install onnxruntime, and NumPy where it needs another one, but nothing else of its own."""
+    wanted = ["onnxruntime" if version == "newest" else f"onnxruntime=={version}"]
+    if needs_numpy_1(version):
+        wanted.append("numpy<2")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:"]
+    subprocess.run([*pip, "--target", folder, *wanted], check=True)
+
+
 def write_cases(folder: Path) -> None:
     for name, (text, feeds) in CASES.items():
         model = parse_model(f"{HEADER} {text}")
@@ -140,47 +154,79 @@ def write_cases(folder: Path) -> None:
         convert(model, folder / f"{name}.onnx")
 
 
-def run_check(version: str, folder: Path) -> int:
-    """Run converted models in an environment of their own."""
-    home = folder / "environment"
-    venv.create(home, with_pip=True)
-    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    install = [python, "-m", "pip", "install", "-q", "numpy<2", f"onnxruntime=={version}"]
-    subprocess.run(install, check=True)
-    cases = folder / "cases"
-    cases.mkdir()
-    write_cases(cases)
-    command = [python, "-c", CHECK, cases, custom_ops_library()]
-    return subprocess.run(command, check=False).returncode
+def run_check(version: str, installed: Path, folder: Path) -> str:
+    """Run converted models; return what is printed.
+
+    The environment's own packages are out of reach, but for NumPy where the folder has none.
+    """
+    write_cases(folder)
+    path = [str(installed)]
+    if not needs_numpy_1(version):
+        numpy = folder / "numpy"
+        numpy.mkdir()
+        for each in Path(np.__file__).parents[1].glob("numpy*"):
+            (numpy / each.name).symlink_to(each)
+        path.append(str(numpy))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", CHECK, folder, custom_ops_library()],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
-def run_tests(version: str, folder: Path) -> int:
+def run_sessions(installed: Path) -> str:
+    """Run the models of this file in sessions on the onnxruntime of a folder."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--sessions"],
+        env=os.environ | {"PYTHONPATH": str(installed)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def compare_sessions() -> None:
+    import onnxruntime
+
+    for text, feeds in CASES.values():
+        model = parse_model(f"{HEADER} {text}")
+        session = InferenceSession(model)
+        assert {each.runs_on for each in session.placement()} == {"sowreap"}
+        expected = reference_session(model).run(None, feeds)
+        for found, wanted in zip(session.run(None, feeds), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    print(len(CASES), "models agree on onnxruntime", onnxruntime.__version__)
+
+
+def run_tests(installed: Path) -> None:
     """Run the tests of the engine with another onnxruntime in front of the installed one."""
-    wanted = "onnxruntime" if version == "newest" else f"onnxruntime=={version}"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--target",
-        folder,
-        wanted,
-    ]
-    subprocess.run(install, check=True)
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", *TESTS]
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    return subprocess.run(command, check=False, env=environment).returncode
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--no-header", *TESTS],
+        env=os.environ | {"PYTHONPATH": str(installed)},
+        check=True,
+    )
 
 
 def main() -> int:
+    if sys.argv[1:] == ["--sessions"]:
+        compare_sessions()
+        return 0
     failed = []
     for version in sys.argv[1:]:
         print(f"== onnxruntime {version}", flush=True)
-        old = version != "newest" and tuple(map(int, version.split(".")[:2])) < FIRST_WITH_NUMPY_2
         with tempfile.TemporaryDirectory() as folder:
-            if (run_check if old else run_tests)(version, Path(folder)):
+            installed, cases = Path(folder) / "installed", Path(folder) / "cases"
+            cases.mkdir()
+            try:
+                install(version, installed)
+                print(run_check(version, installed, cases), end="", flush=True)
+                if not needs_numpy_1(version):
+                    run_tests(installed)
+            except subprocess.CalledProcessError:
                 failed.append(version)
     print(f"failed: {', '.join(failed) or 'none'}")
     return 1 if failed else 0

@@ -18,6 +18,16 @@ struct View {
   std::int64_t item = 0;  // bytes of an item
 };
 
+// Whether the items lie one after the other, the last axis innermost.
+inline bool is_in_c_order(const View& v) {
+  std::int64_t step = v.item;
+  for (int d = v.rank - 1; d >= 0; --d) {
+    if (v.shape[d] != 1 && v.strides[d] != step) return false;
+    step *= v.shape[d];
+  }
+  return true;
+}
+
 // A shape with its own storage.
 struct Shape {
   int rank = 0;

@@ -82,7 +82,10 @@ def _onnxruntime() -> tuple[str, Callable[[Path], Run]]:
             '--compare onnxruntime needs the package; run: pip install "sowreap[ort]"'
         ) from error
 
+    from sowreap.onnx._onnxruntime_engine import check_external_data
+
     def load(path: Path) -> Run:
+        check_external_data(path)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = LOG_FATAL
         options.intra_op_num_threads = sowreap.get_num_threads()
@@ -96,8 +99,10 @@ def _onnx() -> tuple[str, Callable[[Path], Run]]:
     import onnx
     from onnx.reference import ReferenceEvaluator
 
+    from sowreap.onnx._loading import read_model
+
     def load(path: Path) -> Run:
-        evaluator = ReferenceEvaluator(onnx.load(path))
+        evaluator = ReferenceEvaluator(read_model(path)[0])
 
         def run(feeds: Mapping[str, Array]) -> Sequence[Any]:
             with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from onnx import ModelProto
 
 from sowreap import _core
 from sowreap.onnx._errors import ModelError
-from sowreap.onnx._loading import check_locations, is_external, load_external_data
+from sowreap.onnx._loading import is_external, load_external_data, settle_locations
 from sowreap.onnx._onnxruntime_engine import read_model
 from sowreap.onnx._rewrite import Placement, rewrite
 
@@ -93,6 +93,6 @@ def _load_external(proto: ModelProto, model: object) -> None:
             "Give the path.",
             argument="model",
         )
-    folder = Path(model).parent
-    check_locations(proto, folder, "model")
+    path = Path(model)
+    folder = settle_locations(proto, path.parent, "model", path.resolve().parent)
     load_external_data(proto, folder, "model")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,8 @@ def _read(path: Path, name: str) -> ModelProto:
             f"{name} cannot be read: {reason}.", argument="model", value=str(path)
         ) from error
     proto = _parse(content, name)
-    check_locations(proto, path.parent, name)
-    load_external_data(proto, path.parent, name)
+    folder = settle_locations(proto, path.parent, name, path.resolve().parent)
+    load_external_data(proto, folder, name)
     return proto
 
 
@@ -144,24 +144,81 @@ def load_external_data(proto: ModelProto, folder: Path, name: str) -> None:
         ) from error
 
 
-def check_locations(
-    proto: ModelProto, folder: Path, name: str, others: Sequence[Path] = ()
-) -> None:
-    """Check that external data lies in `folder` or one of `others`, whatever links lead there."""
-    for tensor in _external_tensors(proto):
-        location = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
-        try:
-            place = (folder / location).resolve()
-            inside = any(place.is_relative_to(each.resolve()) for each in (folder, *others))
-        except (OSError, ValueError):  # a NUL in it, or a loop of links
-            inside = False
-        if not inside or location.startswith(MEMORY_LOCATION):
-            raise ModelError(
-                f"{name}: external data of tensor {tensor.name!r} is at {location!r}, which is "
-                "outside the folder of the model. Move it there, and correct the location.",
-                argument="model",
-                value=location,
-            )
+def settle_locations(proto: ModelProto, folder: Path, name: str, real: Path | None = None) -> Path:
+    """Check that the external data of a model lies in its folder, and tell where to look for it.
+
+    What reads external data follows no link, so each location that leads over one is changed to
+    that of the file behind it.
+
+    Parameters
+    ----------
+    proto : onnx.ModelProto
+        The model, of which locations may change.
+    folder : Path
+        Where locations begin.
+    name : str
+        What to call the model in errors.
+    real : Path, optional
+        Folder of the file behind the path of the model. Caches keep links to a model and its data
+        in one folder, and the files in another: a link in `folder` may lead there too.
+
+    Returns
+    -------
+    Path
+        Where the locations begin now.
+
+    Raises
+    ------
+    ModelError
+        If a location leads elsewhere.
+    """
+    # All entries of the key, since readers differ in which of several they go by.
+    entries = [
+        (tensor, entry)
+        for tensor in _external_tensors(proto)
+        for entry in tensor.external_data
+        if entry.key == "location" and entry.value
+    ]
+    places: dict[str, Path] = {}
+    for tensor, entry in entries:
+        place = _place_of(entry.value, folder, real)
+        if place is None or entry.value.startswith(MEMORY_LOCATION):
+            raise _outside(name, tensor, entry.value)
+        places[entry.value] = place
+    base = folder.resolve()
+    if all(place == base / location for location, place in places.items()):
+        return folder
+    if not all(place.is_relative_to(base) for place in places.values()):
+        base = Path(os.path.commonpath([place.parent for place in places.values()]))
+    for tensor, entry in entries:
+        location = places[entry.value].relative_to(base).as_posix()
+        if location.startswith(MEMORY_LOCATION):
+            raise _outside(name, tensor, entry.value)
+        entry.value = location
+    return base
+
+
+def _place_of(location: str, folder: Path, real: Path | None) -> Path | None:
+    """Return the file at a location, None for one that no model may read."""
+    path = folder / location
+    try:
+        place, own = path.resolve(), folder.resolve()
+        if place.is_relative_to(own):
+            return place
+        if real is None or not place.is_relative_to(real.resolve()):
+            return None
+        return place if path.parent.resolve().is_relative_to(own) else None
+    except (OSError, RuntimeError, ValueError):  # a NUL in it, or a loop of links
+        return None
+
+
+def _outside(name: str, tensor: TensorProto, location: str) -> ModelError:
+    return ModelError(
+        f"{name}: external data of tensor {tensor.name!r} is at {location!r}, which is outside "
+        "the folder of the model. Move it there, and correct the location.",
+        argument="model",
+        value=location,
+    )
 
 
 def _external_tensors(proto: ModelProto) -> Iterator[TensorProto]:

@@ -17,7 +17,7 @@ from sowreap import _core
 from sowreap._errors import DtypeError
 from sowreap.onnx._errors import MissingEngineError, ModelError, one_line
 from sowreap.onnx._evaluator import NodeRecord
-from sowreap.onnx._loading import check_locations, is_external, load_external_data
+from sowreap.onnx._loading import is_external, load_external_data, settle_locations
 from sowreap.onnx._ort_values import has_foreign_types, run_with_foreign_types
 from sowreap.onnx._profile import read_profile
 from sowreap.onnx._rewrite import Placement, has_family, name_nodes, rewrite
@@ -135,7 +135,7 @@ class OnnxruntimeEngine:
         if proto is None:
             return _unchanged(source), [], ""
         self._feeds = Feeds(_without_tensors(proto))
-        folder = _checked_folder(proto, source, options) if is_external(proto) else None
+        folder = _settled_folder(proto, source, options) if is_external(proto) else None
         moves = (has_family(proto) or name_all) and self._on_cpu()
         if not moves and (folder is None or _path_of(source) is not None):
             return _unchanged(source), [], ""
@@ -201,14 +201,25 @@ def _path_of(source: Source) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
 
-def _checked_folder(proto: ModelProto, source: Source, options: Any) -> Path:
+def check_external_data(path: Path) -> None:
+    """Check what a session checks of a model file before onnxruntime is given its path.
+
+    Raises
+    ------
+    ModelError
+        If external data of the model lies outside its folder.
+    """
+    proto = read_model(path)
+    if proto is not None and is_external(proto):
+        _settled_folder(proto, path, None)
+
+
+def _settled_folder(proto: ModelProto, source: Source, options: Any) -> Path:
     """Return where the external data of a model lies, of which nothing lies elsewhere."""
     path = _path_of(source)
     if path is not None:
-        folder = path.parent.resolve()
-        # Caches keep links to models and their data in one folder, and the files in another.
-        check_locations(proto, folder, f"model file {str(path)!r}", [path.resolve().parent])
-        return folder
+        name = f"model file {str(path)!r}"
+        return settle_locations(proto, path.parent, name, path.resolve().parent).resolve()
     given = _external_folder_of(options)
     if not given:
         raise ModelError(
@@ -216,8 +227,7 @@ def _checked_folder(proto: ModelProto, source: Source, options: Any) -> Path:
             f"the data with onnx.load first, or set the entry {EXTERNAL_FOLDER!r} of sess_options.",
             argument="model",
         )
-    check_locations(proto, Path(given), "model")
-    return Path(given)
+    return settle_locations(proto, Path(given), "model")
 
 
 def _serialized(proto: ModelProto) -> bytes:

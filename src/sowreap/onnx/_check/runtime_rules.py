@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from sowreap.directml import NoDescriptorError, from_onnx
+from sowreap.directml import NoDescriptorError, from_onnx, schema
 from sowreap.onnx._check.findings import Finding
 from sowreap.onnx._check.sites import Site
 
@@ -132,9 +132,11 @@ def check_directml(site: Site, feature_level: str | int) -> Iterator[Finding]:
     try:
         from_onnx(site.node, cast(Any, shapes), dtypes, feature_level)
     except NoDescriptorError as error:
+        level = schema.feature_level(feature_level)
+        name = next(each for each, value in schema.FEATURE_LEVELS.items() if value == level)
         yield site.finding(
             "directml",
-            f"DirectML has no descriptor for it: {error.reason}.",
+            f"DirectML has no descriptor for it at feature level {name}: {error.reason}.",
             "Nothing, unless the model must run on DirectML alone.",
             value=error.value if isinstance(error.value, str | int) else None,
         )

@@ -40,7 +40,8 @@ STATEMENTS = {
         ort_index_range="stops at an index out of range, and does not say where it stands.",
         ort_repeated_none="lets any of several updates of a place win in ScatterND, with two "
         "threads or more and enough updates for both.",
-        ort_repeated_elements="lets the last of several updates of a place win in ScatterElements.",
+        ort_repeated_elements="lets the last of several updates of a place win in ScatterElements "
+        "and Scatter.",
         ort_lost_updates="loses some of several updates of a place in ScatterND, with two threads "
         "or more and enough updates for both.",
         ort_nan_dropped="replaces a NaN by the next update in min and max.",
@@ -62,7 +63,8 @@ STATEMENTS = {
         ref_scatter_missing="has no operator Scatter.",
         ref_index_range="stops at an index out of range with NumPy's IndexError.",
         ref_index_wraps="wraps an index out of range in GatherElements and goes on.",
-        ref_repeated="lets the last of several updates of a place win.",
+        ref_repeated="lets the last of several updates of a place win in ScatterElements and "
+        "ScatterND.",
         ref_nan_ignored="ignores a NaN of updates in min and max of ScatterElements.",
         ref_text_order="compares strings in min and max of ScatterElements.",
         ref_complex_order="orders complex numbers by their parts in min and max.",

@@ -92,11 +92,31 @@ def _check_updates(site: Site, wanted: Shape, source: str) -> Iterator[Finding]:
         "shape",
         f"updates has shape {shape_text(updates)}, and {shape_text(wanted)} is needed: {source}.",
         "Reshape or expand updates; they never broadcast.",
-        "ref-updates-broadcast" if site.operator == "ScatterND" else "ref-updates-left-out",
+        *_what_the_reference_does(site, updates, wanted),
         argument="updates",
         position=(bad[0],) if same_rank else None,
         value=updates[bad[0]] if same_rank else len(updates),
     )
+
+
+def _what_the_reference_does(site: Site, updates: Shape, wanted: Shape) -> tuple[str, ...]:
+    """Return the statement about onnx's evaluator with updates of a wrong shape, if there is one.
+
+    Where shapes are not all known, or differ in another way, it fails.
+    """
+    if not all(isinstance(size, int) for size in (*updates, *wanted)):
+        return ()
+    if site.operator == "ScatterElements":
+        too_many = len(updates) == len(wanted) and all(map(_covers, updates, wanted))
+        return ("ref-updates-left-out",) if too_many else ()
+    indices = site.value("indices").shape
+    if site.operator != "ScatterND" or indices is None:
+        return ()
+    tuples = len(indices) - 1
+    row, whole = updates[tuples:], wanted[tuples:]
+    fits = updates[:tuples] == wanted[:tuples] and len(row) <= len(whole)
+    spreads = all(size in (1, full) for size, full in zip(row[::-1], whole[::-1], strict=False))
+    return ("ref-updates-broadcast",) if fits and spreads else ()
 
 
 def _check_tuples(site: Site) -> Iterator[Finding]:
@@ -252,3 +272,7 @@ def _differ(a: Size, b: Size) -> bool:
 
 def _exceeds(a: Size, b: Size) -> bool:
     return isinstance(a, int) and isinstance(b, int) and a > b
+
+
+def _covers(a: Size, b: Size) -> bool:
+    return isinstance(a, int) and isinstance(b, int) and a >= b

@@ -20,6 +20,7 @@ from onnx import (
 )
 
 from sowreap.onnx import _values
+from sowreap.onnx._check.folding import Folder, read_names
 from sowreap.onnx._check.sites import FAMILY, UNKNOWN, Array, Site, Value
 from sowreap.onnx._errors import node_name
 from sowreap.onnx._loading import all_nodes, subgraphs, walk
@@ -130,6 +131,7 @@ class _Walk:
         prepare: Callable[[ModelProto], ModelProto],
     ) -> None:
         self.prepare = prepare
+        self.infers = prepare is _inferred
         self.model = model
         self.functions = functions
         self.path = path
@@ -141,7 +143,11 @@ class _Walk:
 
     def walk(self, graph: GraphProto, outer: Known, path: tuple[str, ...]) -> Iterator[Site]:
         known = {**outer, **self.declared(graph)}
+        folder = Folder(graph, self.opset, self.wanted(graph)) if self.infers else None
         for node in graph.node:
+            result = None if folder is None else folder.folded(node, known)
+            if result is not None:
+                known[node.output[0]] = result
             if _is_family(node):
                 values = tuple(known.get(name, UNKNOWN) for name in node.input)
                 yield Site(node, self.opset, path, values)
@@ -150,6 +156,17 @@ class _Walk:
                 yield from self.walk(body, known, inside)
             if (node.domain, node.op_type) in self.functions:
                 yield from self.called(node, known, inside)
+
+    def wanted(self, graph: GraphProto) -> set[str]:
+        """Return the names that family nodes and those around them read."""
+        names: set[str] = set()
+        for node in graph.node:
+            inside = [node, *(each for body in subgraphs(node) for each in walk(body.node))]
+            if any(
+                _is_family(each) or (each.domain, each.op_type) in self.functions for each in inside
+            ):
+                names |= read_names(node)
+        return names
 
     def declared(self, graph: GraphProto) -> dict[str, Value]:
         """Return what the graph says of its values; an input's default is no constant."""

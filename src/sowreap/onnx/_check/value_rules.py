@@ -158,13 +158,15 @@ def _repeated_none(site: Site, facts: str, common: dict[str, Any], are_equal: bo
             **common,
         )
         return replace(finding, severity=Severity.NOTE)
-    nd = site.operator == "ScatterND"
+    runtimes = {
+        "ScatterND": ("ort-repeated-none", "ref-repeated"),
+        "ScatterElements": ("ort-repeated-elements", "ref-repeated"),
+    }.get(site.operator, ("ort-repeated-elements", "ref-scatter-missing"))
     return site.finding(
         "repeated-none",
         f"{facts}. Without a reduction the standard leaves open which of them stays.",
         "Give each place once, or set a reduction.",
-        "ort-repeated-none" if nd else "ort-repeated-elements",
-        "ref-repeated",
+        *runtimes,
         **common,
     )
 
