@@ -21,7 +21,9 @@ def soak(*arguments):
 def test_no_difference():
     done = soak("--seed", "7", "--calls", "900")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("900 calls, 3 of them large, 0 differences (gather ")
+    assert done.stdout.startswith(
+        "900 calls, 42 of them medium and 3 large, 0 differences (gather "
+    )
 
 
 def test_a_difference_is_a_line_to_paste():
@@ -40,5 +42,5 @@ runpy.run_module("tests.soak", run_name="__main__")
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stderr
-    assert "of seed 7: " in done.stdout
+    assert "-m tests.soak --seed 7 --case " in done.stdout
     assert "\n  sowreap.scatter_nd(array(" in done.stdout
