@@ -201,10 +201,10 @@ def reductions_in_numpy(dtype: np.dtype[Any]) -> list[str]:
 
 
 def limited(scale: Scale, shape: Shape) -> Shape:
-    """The shape with late sizes cut to 1 once it holds enough items."""
+    """The shape with late sizes cut to what keeps it small enough."""
     kept: list[int] = []
     for n in shape:
-        kept.append(n if math.prod(kept) * n <= scale.items else 1)
+        kept.append(min(n, scale.items // max(math.prod(kept), 1)))
     return tuple(kept)
 
 

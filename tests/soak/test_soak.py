@@ -1,5 +1,6 @@
 """A short soak: the calls it draws are as the loops and NumPy say, and a wrong one is told."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,22 +32,24 @@ def test_no_difference():
 @pytest.mark.parametrize(
     ("least", "shown"),
     [
-        pytest.param(0, "\n  sowreap.scatter_nd(array(", id="small"),
-        pytest.param(500, "\n  scatter_nd(data ", id="medium"),
+        pytest.param(0, r"\n  sowreap\.\w+\(array\(", id="small"),
+        pytest.param(500, r"\n  \w+\((data|past_cache) \S+\[", id="medium"),
     ],
 )
 def test_a_difference_is_a_line_to_paste(least, shown):
-    """With a public function that leaves out the last updates of more than `least` indices."""
+    """With public functions that move the items of results longer than `least` by one."""
     code = f"""
 import runpy, sys
+import numpy as np
 import sowreap
-real = sowreap.scatter_nd
-def wrong(data, indices, updates, *rest, **more):
-    if indices.size > {least}:
-        indices, updates = indices[:-1], updates[:-1]
-    return real(data, indices, updates, *rest, **more)
-sowreap.scatter_nd = wrong
-sys.argv[1:] = ["--seed", "7", "--calls", "400"]
+def faulty(function):
+    def call(*arrays, **more):
+        result = function(*arrays, **more)
+        return np.roll(result, 1) if result.size > {least} else result
+    return call
+for name in ("gather", "scatter_nd", "tensor_scatter"):
+    setattr(sowreap, name, faulty(getattr(sowreap, name)))
+sys.argv[1:] = ["--seed", "7", "--calls", "200"]
 runpy.run_module("tests.soak", run_name="__main__")
 """
     done = subprocess.run(
@@ -54,4 +57,4 @@ runpy.run_module("tests.soak", run_name="__main__")
     )
     assert done.returncode == 1, done.stderr
     assert "-m tests.soak --seed 7 --case " in done.stdout
-    assert shown in done.stdout
+    assert re.search(shown, done.stdout)
