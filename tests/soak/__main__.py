@@ -27,8 +27,8 @@ from cases import SCATTERS, Placed, assert_same, call_reference, paste
 from cases import call as call_public
 
 MEDIUM_EVERY = 20  # calls
-LARGE_EVERY = 400  # a large one takes as long as many small ones
-REPORT_EVERY = 100_000
+LARGE_EVERY = 1000  # a large one takes as long as many small ones
+REPORT_EVERY = 50_000
 
 
 def outcome(function: Any, *arguments: Any, **out: Any) -> Any:

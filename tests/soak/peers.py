@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,10 @@ def peer(operator: str, arrays: dict[str, Array], attributes: dict[str, Any]) ->
             if not held.all():
                 result[~held] = attributes["fill_value"]
             return result
-        # in one dimension NumPy keeps the order of the indices
+        if not held.any():
+            return data.copy()
         where = tuple(np.broadcast_to(part, held.shape)[held] for part in where)
-        reduction, self_too = attributes.get("reduction", "none"), attributes.get("include_self")
-        return apply(data.copy(), where, arrays["updates"][held], reduction, self_too is not False)
+        return scattered(data, where, arrays["updates"][held], attributes)
 
 
 def resolved(indices: Array, length: int, mode: str) -> tuple[Array, Array]:
@@ -44,7 +45,7 @@ def resolved(indices: Array, length: int, mode: str) -> tuple[Array, Array]:
     elif mode == "clip":
         indices = np.clip(indices, 0, length - 1)
     held = (-length <= indices) & (indices < length)
-    return np.where(held, indices, 0), held
+    return np.where(held, indices % max(length, 1), 0), held
 
 
 def places(
@@ -64,22 +65,29 @@ def places(
     return tuple(where), held
 
 
-def apply(
-    out: Array, where: tuple[Array, ...], updates: Array, reduction: str, include_self: bool
+def scattered(
+    data: Array, where: tuple[Array, ...], updates: Array, attributes: dict[str, Any]
 ) -> Array:
-    """Combine in the order of the indices; of assignments the last one stands."""
+    """Combine in the order of the indices, which NumPy keeps in one dimension."""
+    reduction = attributes.get("reduction", "none")
+    lengths = data.shape[: len(where)]
+    cells = np.ravel_multi_index(where, lengths)
+    out = data.copy().reshape(math.prod(lengths), -1)
+    updates = updates.reshape(len(cells), -1)
+    if out.shape[1] == 1:  # for which it is much faster
+        out, updates = out[:, 0], updates[:, 0]
     if reduction == "none":
-        out[where] = updates
-        return out
-    if not include_self:
-        out[where] = neutral(reduction, out.dtype)
-    UFUNCS[reduction].at(out, where, updates)
+        out[cells] = updates
+        return out.reshape(data.shape)
+    if not attributes["include_self"]:
+        out[cells] = neutral(reduction, out.dtype)
+    UFUNCS[reduction].at(out, cells, updates)
     if reduction == "mean":
-        terms = np.zeros(out.shape, np.int64)
-        np.add.at(terms, where, 1)
-        met = terms > 0
-        out[met] = quotients(out[met], terms[met] + include_self)
-    return out
+        terms = np.bincount(cells, minlength=len(out))
+        met = np.flatnonzero(terms)
+        divisors = (terms[met] + attributes["include_self"]).reshape(-1, *(1,) * (out.ndim - 1))
+        out[met] = quotients(out[met], divisors)
+    return out.reshape(data.shape)
 
 
 def neutral(reduction: str, dtype: np.dtype[Any]) -> Any:
