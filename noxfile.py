@@ -1,5 +1,7 @@
 """What one can do with the project: ``nox -l`` lists it, ``nox -s NAME`` does it."""
 
+import os
+from datetime import date
 from pathlib import Path
 
 import nox
@@ -33,7 +35,7 @@ def lint(session: nox.Session) -> None:
     session.run("mypy")
     sources = [
         str(path)
-        for folder in ("core", "bindings")
+        for folder in ("core", "bindings", "fuzz")
         for path in Path(folder).rglob("*")
         if path.suffix in {".cpp", ".hpp", ".h"}
     ]
@@ -47,3 +49,26 @@ def docs(session: nox.Session) -> None:
     session.install("--group", "test", "-e.[all,docs]")
     session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
     session.run("pytest", "src/sowreap", "tests/cli/test_documents.py", "tests/test_docs_build.py")
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Hours of search for faults; ``-- asan tsan fuzz soak`` chooses among its four parts."""
+    parts = {
+        "asan": ["tools/sanitize.py", "asan"],
+        "tsan": ["tools/sanitize.py", "tsan", "tests/test_concurrency.py"],
+        "fuzz": ["fuzz/run.py", "--seconds", "3600", "--jobs", str(os.cpu_count())],
+        "soak": ["-m", "tests.soak", "--calls", "1000000", "--seed", f"{date.today():%Y%m%d}"],
+    }
+    chosen = session.posargs or list(parts)
+    session.install(*nox.project.load_toml("pyproject.toml")["build-system"]["requires"])
+    install(session, "test")
+    session.install("--group", "fuzz")
+    failed = []
+    for name in chosen:
+        try:
+            session.run("python", *parts[name])
+        except nox.command.CommandFailed:
+            failed.append(name)
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")

@@ -152,6 +152,8 @@ def fuzz(data: bytes) -> None:
         out = draw_out(source, arrays[0], sizes, operator)
     except Drawn:
         return
+    if operator.startswith("gather") and attributes.get("mode") == "fill" and source.below(2):
+        attributes["fill_value"] = source.array(dtype, ())[()]
     sowreap.set_num_threads(1 + source.below(3))
     check(operator, arrays, attributes, out, source.buffers)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """An atheris target: mutated ONNX models, and external data that tries to leave its folder.
 
-A model runs, or is refused by an error of ours. Data of the host beside the folder of a model is
-never read.
+A model runs, or is refused by an error of ours or of the engine. Data of the host beside the folder
+of a model is never read.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import os
 import shutil
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 import atheris
 import numpy as np
+import onnxruntime
 from onnx import TensorProto, helper
 from onnx.parser import parse_model
 
@@ -25,6 +27,9 @@ from sowreap.onnx import InferenceSession
 
 MOST_ITEMS = 4096  # of an input that the model declares
 SECRET = 0xEE
+ENGINES = ("reference", "onnxruntime")
+ONNXRUNTIME = str(Path(onnxruntime.__file__).parent)
+onnxruntime.set_default_logger_severity(4)
 
 HEAD = '<ir_version: 10, opset_import: ["": {opset}, "own": 1]>\n'
 GRAPHS = (
@@ -124,16 +129,33 @@ def feed(argument, source: atheris.FuzzedDataProvider):
         return None
 
 
+def opened(model: bytes | Path, source: atheris.FuzzedDataProvider) -> InferenceSession:
+    """Open a model on one of the engines."""
+    if ENGINES[source.ConsumeIntInRange(0, 1)] == "reference":
+        return InferenceSession(model, engine="reference")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return InferenceSession(model, options)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return whether an error is one of ours, or was raised by onnxruntime itself."""
+    if isinstance(error, sowreap.SowreapError | MemoryError):
+        return True
+    return traceback.extract_tb(error.__traceback__)[-1].filename.startswith(ONNXRUNTIME)
+
+
 def fuzz_model(source: atheris.FuzzedDataProvider) -> None:
     """Open and run a mutated model."""
     model = mutated(MODELS[source.ConsumeIntInRange(0, len(MODELS) - 1)], source)
     try:
-        session = InferenceSession(model)
+        session = opened(model, source)
         feeds = {each.name: feed(each, source) for each in session.get_inputs()}
         if all(value is not None for value in feeds.values()):
             session.run(None, feeds)
-    except (sowreap.SowreapError, MemoryError):
-        return
+    except Exception as error:
+        if not is_refusal(error):
+            raise
 
 
 def fuzz_location(source: atheris.FuzzedDataProvider) -> None:
@@ -161,8 +183,10 @@ def fuzz_location(source: atheris.FuzzedDataProvider) -> None:
     path = FOLDER / "model.onnx"
     path.write_bytes(graph.SerializeToString())
     try:
-        (got,) = InferenceSession(path).run(None, {"i": np.arange(8)})
-    except sowreap.SowreapError:
+        (got,) = opened(path, source).run(None, {"i": np.arange(8)})
+    except Exception as error:
+        if not is_refusal(error):
+            raise
         return
     assert SECRET not in got, f"read {location!r}"
 

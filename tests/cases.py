@@ -33,6 +33,7 @@ Reports on DirectML descriptors are in ``directml/test_run.py``.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable
@@ -271,10 +272,10 @@ def place(
     if values.dtype.hasobject or values.dtype.kind == "T":
         buffer = base = np.full(stored, "?", values.dtype)
     else:
-        size = int(np.prod(stored)) * values.dtype.itemsize
+        size = math.prod(stored) * values.dtype.itemsize
         buffer = np.full(GUARD + offset + size + GUARD, POISON, np.uint8)
         base = np.ndarray(stored, values.dtype, buffer=buffer, offset=GUARD + offset)
-    view = base.transpose(np.argsort(order)) if order else base
+    view = base.transpose(sorted(range(len(order)), key=order.__getitem__)) if order else base
     view = view[(..., *(slice(None, None, 1 if d in repeat else s) for d, s in enumerate(steps)))]
     one_each = tuple(slice(0, 1) if d in repeat else slice(None) for d in range(values.ndim))
     view[...] = values[one_each]
@@ -451,7 +452,7 @@ def memory_available() -> int:
 
 def random_values(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     """Values of any dtype in which ties, NaN, infinities, -0.0 and extremes are common."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if dtype.kind in _reference.STRING_KINDS:
         words = ["", "a", "ab", "é", "zebra"] if dtype.kind != "S" else [b"", b"a", b"xyz", b"\xff"]
         flat = np.array([words[k] for k in rng.integers(0, len(words), size)], dtype)

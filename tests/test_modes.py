@@ -12,6 +12,7 @@ from cases import (
     as_dtype,
     assert_same,
     call,
+    call_reference,
     modes_of,
     random_values,
     sample_call,
@@ -249,6 +250,18 @@ def test_object_arrays_hold_anything():
 def test_values_that_do_not_fit(name, value):
     with pytest.raises(sr.ArgumentError, match=r"^gather: fill_value = .* does not fit.*dtype"):
         filled(name, value)
+
+
+@pytest.mark.parametrize("operator", GATHERS)
+def test_a_dtype_without_zero_needs_a_value(operator):
+    """As the loops say; in another mode nothing is filled."""
+    dtype = as_dtype("float8_e8m0fnu")
+    inputs, attributes = sample_call(operator, dtype)
+    assert_same(call(operator, inputs, attributes), call_reference(operator, inputs, attributes))
+    for function in (call, call_reference):
+        with pytest.raises(sr.ArgumentError, match="fill_value") as caught:
+            function(operator, inputs, {**attributes, "mode": "fill"})
+        assert (caught.value.argument, caught.value.value) == ("fill_value", 0)
 
 
 @pytest.mark.parametrize(

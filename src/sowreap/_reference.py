@@ -48,7 +48,7 @@ def gather(
     data, indices = np.asarray(data), np.asarray(indices)
     _check_integers("gather", "indices", indices)
     _check_mode("gather", mode, GATHER_MODES)
-    fill_value = _fill_item(fill_value, data.dtype)
+    fill_value = _fill_item("gather", fill_value, data.dtype, mode)
     axis = _resolve_axis("gather", axis, data)
     head, tail = data.shape[:axis], data.shape[axis + 1 :]
     out = np.empty(head + indices.shape + tail, data.dtype)
@@ -79,7 +79,7 @@ def gather_elements(
     data, indices = np.asarray(data), np.asarray(indices)
     _check_integers("gather_elements", "indices", indices)
     _check_mode("gather_elements", mode, GATHER_MODES)
-    fill_value = _fill_item(fill_value, data.dtype)
+    fill_value = _fill_item("gather_elements", fill_value, data.dtype, mode)
     axis = _resolve_axis("gather_elements", axis, data)
     _check_elements_shape("gather_elements", data, indices, axis)
     out = np.empty(indices.shape, data.dtype)
@@ -108,7 +108,7 @@ def gather_nd(
     data, indices = np.asarray(data), np.asarray(indices)
     _check_integers("gather_nd", "indices", indices)
     _check_mode("gather_nd", mode, GATHER_MODES)
-    fill_value = _fill_item(fill_value, data.dtype)
+    fill_value = _fill_item("gather_nd", fill_value, data.dtype, mode)
     batch_dims = _check_tuples("gather_nd", data, indices, batch_dims)
     tail = data.shape[batch_dims + indices.shape[-1] :]
     out = np.empty(indices.shape[:-1] + tail, data.dtype)
@@ -360,9 +360,16 @@ def _check_mode(operator: str, mode: str, known: tuple[str, ...]) -> None:
         )
 
 
-def _fill_item(fill_value: Any, dtype: np.dtype[Any]) -> Any:
-    """The default 0 is the zero of any dtype, such as the empty string."""
+def _fill_item(operator: str, fill_value: Any, dtype: np.dtype[Any], mode: str) -> Any:
+    """The default 0 is the zero of any dtype that has one, such as the empty string."""
     is_default = type(fill_value) is int and fill_value == 0 and dtype.kind != "O"
+    if is_default and mode == "fill" and dtype.name == "float8_e8m0fnu":
+        raise ArgumentError(
+            f"{operator}: fill_value = 0 does not fit; data has dtype {dtype}, which has no zero",
+            operator=operator,
+            argument="fill_value",
+            value=fill_value,
+        )
     return np.zeros((), dtype)[()] if is_default else fill_value
 
 

@@ -2,7 +2,7 @@
 
     python -m tests.soak --seconds 180 --seed 1
 
-Whatever differs is printed as a call to paste, with the number that draws it again::
+Whatever differs is printed as a call to paste, with the command that draws it again::
 
     python -m tests.soak --seed 1 --case 4711
 """
@@ -19,15 +19,16 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import numpy as np
-from draw import Call, draw_large, draw_small
+from draw import Call, Source, draw_large, draw_layout, draw_medium, draw_small
 from peers import peer
 
 import sowreap
-from cases import assert_close, assert_same, call_reference, paste
+from cases import SCATTERS, Placed, assert_same, call_reference, paste
 from cases import call as call_public
 
-LARGE_EVERY = 400  # calls; a large one takes as long as many small ones
+MEDIUM_EVERY = 20  # calls
+LARGE_EVERY = 1000  # a large one takes as long as many small ones
+REPORT_EVERY = 50_000
 
 
 def outcome(function: Any, *arguments: Any, **out: Any) -> Any:
@@ -39,65 +40,103 @@ def outcome(function: Any, *arguments: Any, **out: Any) -> Any:
         return (type(error), *facts, error.axis, error.length)
 
 
-def check_small(drawn: Call) -> None:
+def check_small(drawn: Call, source: Source) -> None:
     """Result, refusal, inputs and everything beside them are as the loops say."""
     sowreap.set_num_threads(drawn.threads)
-    before = {name: placed.snapshot() for name, placed in drawn.inputs.items()}
     want = outcome(call_reference, drawn.operator, drawn.arrays, drawn.attributes)
-    first_name, first = next(iter(drawn.inputs.items()))
-    wider = not isinstance(want, tuple) and want.dtype != first.array.dtype
-    out = {"out": first.array} if drawn.in_place and not wider else {}
-    beside = first.beside()
+    refused = isinstance(want, tuple)
+    target = target_of(drawn, want, source)
+    before = {name: placed.snapshot() for name, placed in drawn.inputs.items()}
+    whole, beside = (target.snapshot(), target.beside()) if target else (None, None)
+    out = {"out": target.array} if target else {}
     got = outcome(call_public, drawn.operator, drawn.arrays, drawn.attributes, **out)
-    if isinstance(want, tuple):
+    if refused:
         assert got == want, f"{got} is not {want}"
     else:
         assert not isinstance(got, tuple), f"refused: {got}"
         assert_same(got, want)
-    if out and not isinstance(want, tuple):
-        assert got is first.array
-        assert first.beside() == beside, "bytes beside the array changed"
-        del before[first_name]
-    for name, snapshot in before.items():
-        assert drawn.inputs[name].snapshot() == snapshot, f"{name} changed"
+    if target and refused:
+        assert target.snapshot() == whole, "out changed"
+    elif target:
+        assert got is target.array
+        assert target.beside() == beside, "bytes beside out changed"
+    for name, placed in drawn.inputs.items():
+        if placed is not target:
+            assert placed.snapshot() == before[name], f"{name} changed"
 
 
-def check_large(drawn: Call) -> None:
+def target_of(drawn: Call, want: Any, source: Source) -> Placed | None:
+    """Return where the result goes, None for a new array. A wider result does not fit the input."""
+    first = next(iter(drawn.inputs.values()))
+    array = want
+    if isinstance(want, tuple):
+        if drawn.operator not in SCATTERS:
+            return None
+        array = first.array
+    if drawn.out == "in place":
+        return first if array.dtype == first.array.dtype else None
+    if drawn.out == "elsewhere":
+        values = source.values(drawn.dtype, array.shape).astype(array.dtype)
+        return draw_layout(source, values, writable=True)
+    return None
+
+
+def check_by_numpy(drawn: Call) -> None:
     """Several threads, one thread and NumPy agree."""
-    sowreap.set_num_threads(drawn.threads)
-    got = call_public(drawn.operator, drawn.arrays, drawn.attributes)
+    arrays = drawn.arrays
     sowreap.set_num_threads(1)
-    assert_same(got, call_public(drawn.operator, drawn.arrays, drawn.attributes))
-    want = peer(drawn.operator, drawn.arrays, drawn.attributes)
-    # of two zeros NumPy's minimum takes either
-    exact = drawn.attributes.get("reduction") not in ("min", "max")
-    assert_close(got, want, 0, exact_bits=exact)
+    one = call_public(drawn.operator, arrays, drawn.attributes)
+    want = peer(drawn.operator, arrays, drawn.attributes)
+    sowreap.set_num_threads(drawn.threads)
+    first = next(iter(arrays.values()))
+    out = {"out": first} if drawn.out == "in place" and one.dtype == first.dtype else {}
+    got = call_public(drawn.operator, arrays, drawn.attributes, **out)
+    assert_same(got, one)
+    if drawn.attributes.get("reduction") in ("min", "max"):  # of two zeros NumPy takes either
+        got, want = got + 0, want + 0
+    assert_same(got, want)
 
 
-def describe(drawn: Call, number: int) -> str:
+def describe(drawn: Call, is_small: bool) -> str:
     """Return the call as a line, small arrays with their values."""
-    if number % LARGE_EVERY == 0:
+    if not is_small:
         words = [f"{name} {a.dtype}{list(a.shape)}" for name, a in drawn.arrays.items()]
         text = f"{drawn.operator}({', '.join(words)}, {drawn.attributes})"
     else:
         text = paste(drawn.operator, drawn.arrays, drawn.attributes)
-    return f"{text}, {drawn.threads} threads{', in place' if drawn.in_place else ''}"
+    return f"{text}, {drawn.threads} threads{', out ' * bool(drawn.out)}{drawn.out}"
 
 
 def run_case(seed: int, number: int) -> tuple[str, str | None]:
     """Return the operator, and what differs if anything does."""
-    rng = np.random.default_rng([seed, number])
-    is_large = number % LARGE_EVERY == 0
-    drawn = draw_large(rng) if is_large else draw_small(rng)
+    source = Source(seed, number)
+    is_small = number % MEDIUM_EVERY != 0
+    if is_small:
+        drawn = draw_small(source)
+    else:
+        drawn = draw_medium(source) if number % LARGE_EVERY else draw_large(source)
     try:
-        (check_large if is_large else check_small)(drawn)
+        if is_small:
+            check_small(drawn, source)
+        else:
+            check_by_numpy(drawn)
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return (
-            drawn.operator,
-            f"case {number} of seed {seed}: {reason}\n  {describe(drawn, number)}",
-        )
+        again = f"python -m tests.soak --seed {seed} --case {number}"
+        return drawn.operator, f"{reason}\n  {again}\n  {describe(drawn, is_small)}"
     return drawn.operator, None
+
+
+def report(counts: Counter[str], differences: int) -> None:
+    """Print how many calls there were so far."""
+    number = counts.total()
+    by_operator = ", ".join(f"{name} {n}" for name, n in sorted(counts.items()))
+    large, others = (-(-number // every) for every in (LARGE_EVERY, MEDIUM_EVERY))
+    print(
+        f"{number} calls, {others - large} of them medium and {large} large, "
+        f"{differences} differences ({by_operator})",
+        flush=True,
+    )
 
 
 def main() -> int:
@@ -122,9 +161,9 @@ def main() -> int:
         if difference:
             differences += 1
             print(difference, flush=True)
-    by_operator = ", ".join(f"{name} {n}" for name, n in sorted(counts.items()))
-    large = -(-number // LARGE_EVERY)
-    print(f"{number} calls, {large} of them large, {differences} differences ({by_operator})")
+        if number % REPORT_EVERY == 0:
+            report(counts, differences)
+    report(counts, differences)
     return 1 if differences else 0
 
 

@@ -1,10 +1,18 @@
-"""Random calls of every operator, dtype, layout and thread count, each from a seed of its own."""
+"""Random calls over every operator, dtype, layout, mode and thread count, each from its own seed.
+
+Most of the time would go into random numbers. So the shape of a call is drawn by Python's
+generator, and its values are a stretch, of random place and step, of a table that is drawn once for
+each dtype.
+"""
 
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +20,7 @@ from cases import (
     DTYPES,
     INDEX_DTYPES,
     OPERATORS,
+    REDUCERS,
     SCATTERS,
     Placed,
     as_dtype,
@@ -21,13 +30,80 @@ from cases import (
     reductions_of,
 )
 
-SIDES = (2, 2, 3, 3, 1, 4, 0, 5, 7)
-MOST_ITEMS = 200  # the oracle takes a step of Python for each
 THREADS = (1, 2, 3, 4, 8)
-LARGE_DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "complex64")
+EMPTY = 0.05  # share of the shapes with a side of 0
 
-Random = np.random.Generator
+
+@dataclass(frozen=True)
+class Scale:
+    """How large calls are."""
+
+    sides: tuple[int, ...]
+    items: int
+
+
+SMALL = Scale((2, 2, 3, 3, 1, 4, 5, 7), 200)  # the oracle takes a step of Python for each item
+MEDIUM = Scale((16, 31, 64, 100, 257), 10_000)  # more than a register, a block or a cache line
+LARGE = Scale((300_000,), 600_000)  # enough for several threads
+
+LARGE_SHAPES = ((600_000,), (700, 900), (64, 9000), (9000, 64), (8, 300, 250), (100_000, 6))
+LARGE_DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "complex64")
+INDICES = tuple((np.dtype(name), np.iinfo(name)) for name in INDEX_DTYPES)
+TABLE = 1 << 14
+ORDER = ("data", "past_cache", "indices", "updates", "update", "write_indices")
+
+Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
+Bounds = list[tuple[int, int]]
+T = TypeVar("T")
+
+
+@cache
+def table_of(seed: int, name: str) -> Array:
+    """Values of a dtype, or with an empty name any 64 bits."""
+    rng = np.random.default_rng([seed, DTYPES.index(name) if name else len(DTYPES)])
+    if not name:
+        return rng.integers(0, 2**64, TABLE, np.uint64)
+    return np.asarray(random_values(rng, as_dtype(name), (TABLE,)))
+
+
+class Source:
+    """The choices of one case."""
+
+    def __init__(self, seed: int, number: int) -> None:
+        self.seed = seed
+        self.chosen = random.Random(f"{seed}/{number}").random
+
+    def below(self, n: int) -> int:
+        return int(self.chosen() * n)
+
+    def chance(self, share: float) -> bool:
+        return self.chosen() < share
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return choices[int(self.chosen() * len(choices))]
+
+    def sides(self, scale: Scale, rank: int) -> Shape:
+        """Sizes, seldom one of 0."""
+        drawn = [self.pick(scale.sides) for _ in range(rank)]
+        if rank and self.chance(EMPTY):
+            drawn[self.below(rank)] = 0
+        return tuple(drawn)
+
+    def stretch(self, name: str, size: int) -> Array:
+        """Values of a dtype by its name; with an empty name any 64 bits."""
+        table = table_of(self.seed, name)
+        if size * 8 > TABLE:
+            return table[self.generator().integers(0, TABLE, size)]
+        step = 1 + self.below(7)
+        at = self.below(TABLE - size * step)
+        return table[at : at + size * step : step]
+
+    def values(self, name: str, shape: Shape) -> Array:
+        return self.stretch(name, math.prod(shape)).reshape(shape)
+
+    def generator(self) -> np.random.Generator:
+        return np.random.default_rng(self.below(1 << 53))
 
 
 @dataclass
@@ -35,96 +111,115 @@ class Call:
     """A call of a public function, and how to make it."""
 
     operator: str
+    dtype: str
     inputs: dict[str, Placed]
     attributes: dict[str, Any]
     threads: int
-    in_place: bool
+    out: str  # "", "in place" or "elsewhere"
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, Array]:
         return {name: placed.array for name, placed in self.inputs.items()}
 
 
-def draw_small(rng: Random) -> Call:
-    """Any dtype and layout; one call in eight has an index that is out of range."""
-    operator = str(rng.choice(OPERATORS))
-    dtype = as_dtype(str(rng.choice(DTYPES)))
-    rank = int(rng.integers(1, 5))
-    data = limited(tuple(int(rng.choice(SIDES)) for _ in range(rank)))
-    shapes, attributes, bounds = draw_shapes(rng, operator, data)
-    if operator in ("scatter_elements", "scatter_nd"):
-        attributes["reduction"] = str(rng.choice(reductions_of(dtype)))
-        attributes["include_self"] = bool(rng.random() < 0.7)
-    mode = str(rng.choice(modes_of(operator) or ("raise",)))
+def draw_small(source: Source) -> Call:
+    """Any dtype and layout; without a mode, one call in eight has an index out of range."""
+    operator, name = source.pick(OPERATORS), source.pick(DTYPES)
+    data = limited(SMALL, source.sides(SMALL, 1 + source.below(4)))
+    shapes, attributes, bounds = draw_shapes(source, SMALL, operator, data)
+    if operator in REDUCERS:
+        attributes["reduction"] = source.pick(reductions_of(as_dtype(name)))
+        attributes["include_self"] = source.chance(0.7)
+    mode = source.pick((*modes_of(operator), "raise"))
     if mode != "raise":
         attributes["mode"] = mode
-    if mode == "fill" and (dtype.name == "float8_e8m0fnu" or rng.random() < 0.5):
-        attributes["fill_value"] = random_values(rng, dtype, ())[()]
-    values = {name: random_values(rng, dtype, shape) for name, shape in shapes.items()}
-    index_name = "write_indices" if operator == "tensor_scatter" else "indices"
-    if index_name in bounds:
-        spoil = mode == "raise" and rng.random() < 0.125
-        values[index_name] = draw_indices(rng, *bounds[index_name], spoil)
+    if mode == "fill" and source.chance(0.5):
+        attributes["fill_value"] = source.values(name, ())[()]
+    values = {key: source.values(name, shape) for key, shape in shapes.items()}
+    for key, limits in bounds.items():
+        values[key] = draw_indices(source, *limits)
         if mode != "raise":
-            values[index_name] = scattered(rng, values[index_name])
-    order = ("data", "past_cache", "indices", "updates", "update", "write_indices")
-    in_place = operator in SCATTERS and rng.random() < 0.3
+            values[key] = scattered(source, values[key])
+        elif source.chance(0.125):
+            values[key] = spoiled(source, values[key])
+    out = source.pick(("in place" if operator in SCATTERS else "", "elsewhere", "", "", ""))
     first = next(iter(shapes))
     placed = {
-        name: draw_layout(rng, values[name], writable=in_place and name == first)
-        for name in order
-        if name in values
+        key: draw_layout(source, values[key], writable=out == "in place" and key == first)
+        for key in ORDER
+        if key in values
     }
-    return Call(operator, placed, attributes, int(rng.choice(THREADS)), in_place)
+    return Call(operator, name, placed, attributes, source.pick(THREADS), out)
 
 
-def draw_large(rng: Random) -> Call:
-    """Large enough for several threads, with what NumPy can do itself."""
-    operator = str(rng.choice(OPERATORS))
-    dtype = as_dtype(str(rng.choice(LARGE_DTYPES)))
-    sides = [(600_000,), (700, 900), (64, 9000), (9000, 64), (8, 300, 250), (100_000, 6)]
-    data = sides[int(rng.integers(len(sides)))]
+def draw_medium(source: Source) -> Call:
+    """Long enough for what the kernels do with many items at once; any dtype."""
+    data = limited(MEDIUM, source.sides(MEDIUM, 1 + source.below(3)))
+    return draw_for_numpy(source, MEDIUM, source.pick(DTYPES), data)
+
+
+def draw_large(source: Source) -> Call:
+    """Large enough for several threads."""
+    return draw_for_numpy(source, LARGE, source.pick(LARGE_DTYPES), source.pick(LARGE_SHAPES))
+
+
+def draw_for_numpy(source: Source, scale: Scale, name: str, data: Shape) -> Call:
+    """A good call that NumPy can make itself."""
+    operator, dtype = source.pick(OPERATORS), as_dtype(name)
     if operator == "tensor_scatter" and len(data) == 1:
-        data = (6, 400, 250)
-    shapes, attributes, bounds = draw_shapes(rng, operator, data, whole=True)
-    if operator in ("scatter_elements", "scatter_nd"):
-        # products of complex numbers are rounded otherwise in NumPy, on some processors
-        allowed = [r for r in reductions_of(dtype) if (dtype.kind, r) != ("c", "mul")]
-        attributes["reduction"] = str(rng.choice(allowed))
-    values = {name: random_values(rng, dtype, shape) for name, shape in shapes.items()}
-    for name, limits in bounds.items():
-        values[name] = draw_indices(rng, *limits, spoil=False)
-    order = ("data", "past_cache", "indices", "updates", "update", "write_indices")
-    plain = rng.random() < 0.5
+        data = limited(scale, (6, 400, 250))
+    shapes, attributes, bounds = draw_shapes(source, scale, operator, data)
+    if operator in REDUCERS:
+        attributes["reduction"] = source.pick(reductions_in_numpy(dtype))
+        attributes["include_self"] = dtype.kind not in "biufc" or source.chance(0.7)
+    mode = source.pick((*modes_of(operator), "raise"))
+    if mode != "raise":
+        attributes["mode"] = mode
+    if mode == "fill":
+        attributes["fill_value"] = source.values(name, ())[()]
+    values = {key: source.values(name, shape) for key, shape in shapes.items()}
+    for key, limits in bounds.items():
+        values[key] = draw_many_indices(source, *limits, mode != "raise")
+    plain = source.chance(0.5)
     placed = {
-        name: place(values[name]) if plain else draw_layout(rng, values[name], writable=True)
-        for name in order
-        if name in values
+        key: place(values[key]) if plain else draw_layout(source, values[key], writable=True)
+        for key in ORDER
+        if key in values
     }
-    return Call(operator, placed, attributes, int(rng.choice(THREADS[1:])), False)
+    out = source.pick(("in place" if operator in SCATTERS else "", "", ""))
+    return Call(operator, name, placed, attributes, source.pick(THREADS[1:]), out)
 
 
-def limited(shape: Shape) -> Shape:
-    """The shape with late sizes cut to 1 once it holds enough items."""
+def reductions_in_numpy(dtype: np.dtype[Any]) -> list[str]:
+    """Reductions that peers.py has, of the same rounding."""
+    allowed = reductions_of(dtype)
+    if dtype.kind == "c":  # NumPy rounds products otherwise on some processors
+        return [name for name in allowed if name != "mul"]
+    if dtype.kind in "US":  # its sums are cut to the width of the array
+        return ["none"]
+    return [name for name in allowed if dtype.kind in "biuf" or name in ("none", "add")]
+
+
+def limited(scale: Scale, shape: Shape) -> Shape:
+    """The shape with late sizes cut to what keeps it small enough."""
     kept: list[int] = []
     for n in shape:
-        kept.append(n if math.prod(kept) * n <= MOST_ITEMS else 1)
+        kept.append(min(n, scale.items // max(math.prod(kept), 1)))
     return tuple(kept)
 
 
 def draw_shapes(
-    rng: Random, operator: str, data: Shape, whole: bool = False
+    source: Source, scale: Scale, operator: str, data: Shape
 ) -> tuple[dict[str, Shape], dict[str, Any], dict[str, Any]]:
     """Return shapes of the values, attributes, and for indices (shape, bounds, per component)."""
     rank = len(data)
-    axis = int(rng.integers(rank))
-    named = {"axis": axis if rng.random() < 0.5 else axis - rank}
+    axis = source.below(rank)
+    named = {"axis": axis - rank * source.below(2)}
 
     def more(room: int) -> Shape:
-        if whole:
-            return (max(1, min(300_000, 1_200_000 // max(room, 1))),)
-        drawn = tuple(int(rng.choice(SIDES)) for _ in range(rng.integers(0, 3)))
-        return drawn if math.prod(drawn) * room <= 2 * MOST_ITEMS else (2,)
+        most = 2 * scale.items // max(room, 1)
+        drawn = source.sides(scale, source.below(3) if scale is SMALL else 1 + source.below(2))
+        return drawn if math.prod(drawn) <= most else (max(1, min(most, scale.items // 2)),)
 
     if operator == "gather":
         picks = more(math.prod(data[:axis] + data[axis + 1 :]))
@@ -132,15 +227,19 @@ def draw_shapes(
         bounds = (picks, [(-data[axis], data[axis] - 1)], False)
         return {"data": data}, named, {"indices": bounds}
     if operator in ("gather_elements", "scatter", "scatter_elements"):
-        sizes = [n if whole or rng.random() < 0.6 else int(rng.integers(0, n + 1)) for n in data]
-        if not whole:
-            sizes[axis] = int(rng.choice(SIDES)) if data[axis] else 0
+        sizes = list(data)
+        if scale is not LARGE:
+            least = 0 if source.chance(EMPTY) else 1
+            sizes = [n if source.chance(0.6) else min(n, least + source.below(n)) for n in data]
+            sizes[axis] = source.pick(scale.sides) if data[axis] else 0
+            sizes = list(limited(scale, tuple(sizes)))
         bounds = (tuple(sizes), [(-data[axis], data[axis] - 1)], False)
         updates = {} if operator == "gather_elements" else {"updates": tuple(sizes)}
         return {"data": data, **updates}, named, {"indices": bounds}
     if operator in ("gather_nd", "scatter_nd"):
-        batch = int(rng.integers(rank)) if operator == "gather_nd" and not whole else 0
-        depth = int(rng.integers(1 if whole else 0, rank - batch + 1))
+        batch = source.below(rank) if operator == "gather_nd" else 0
+        least = 0 if scale is SMALL else 1
+        depth = least + source.below(rank - batch + 1 - least)
         addressed, tail = data[batch : batch + depth], data[batch + depth :]
         rows = data[:batch] + more(math.prod(data[:batch] + tail))
         rows = (*rows, 0) if 0 in addressed and 0 not in rows else rows
@@ -149,60 +248,92 @@ def draw_shapes(
             return {"data": data}, {"batch_dims": batch}, {"indices": bounds}
         return {"data": data, "updates": rows + tail}, {}, {"indices": bounds}
     if rank == 1:
-        data, rank = (int(rng.choice(SIDES)), *data), 2
-    axis = int(rng.integers(1, rank))
-    steps = int(rng.integers(0, data[axis] + 1))
-    mode = str(rng.choice(("linear", "circular")))
+        data, rank = (*source.sides(scale, 1), *data), 2
+    axis = 1 + source.below(rank - 1)
+    steps = min(data[axis], source.below(data[axis] + 2))
+    mode = source.pick(("linear", "circular"))
     last = data[axis] - steps if mode == "linear" else 100
     shapes = {"past_cache": data, "update": (*data[:axis], steps, *data[axis + 1 :])}
-    starts = {} if rng.random() < 0.2 else {"write_indices": ((data[0],), [(0, last)], False)}
+    starts = {} if source.chance(0.2) else {"write_indices": ((data[0],), [(0, last)], False)}
     return shapes, {"axis": axis, "mode": mode}, starts
 
 
-def draw_indices(
-    rng: Random, shape: Shape, bounds: list[tuple[int, int]], per_component: bool, spoil: bool
-) -> np.ndarray:
-    """Indices in the bounds, or with one that is in none."""
-    low, high = np.array(bounds, int).reshape(-1, 2).T if per_component else np.array(bounds[0])
-    fits = [name for name in INDEX_DTYPES if np.all(high <= np.iinfo(name).max)]
-    dtype = np.dtype(str(rng.choice(fits)))
-    info = np.iinfo(dtype)
+def dtype_for(source: Source, bounds: Bounds) -> tuple[np.dtype[Any], Any]:
+    """An index dtype that holds each upper bound."""
+    most = max((high for _, high in bounds), default=0)
+    return source.pick([each for each in INDICES if each[1].max >= most])
+
+
+def draw_indices(source: Source, shape: Shape, bounds: Bounds, per_component: bool) -> Array:
+    """Indices in the bounds."""
+    dtype, info = dtype_for(source, bounds)
     if 0 in shape:
         return np.zeros(shape, dtype)
-    low = np.maximum(low, info.min)
-    values = rng.integers(low, high + 1, shape)
-    kind = rng.integers(4)
+    lows = [max(low, info.min) for low, _ in bounds]
+    spans = [high - low + 1 for low, (_, high) in zip(lows, bounds, strict=True)]
+    low, span = (np.array(lows), np.array(spans, np.uint64)) if per_component else (lows[0], None)
+    words = source.values("", shape)
+    values = (words % (np.uint64(spans[0]) if span is None else span)).astype(np.int64) + low
+    kind = source.below(4)
     if kind == 0:
-        values = np.where(rng.random(shape) < 0.7, np.maximum(low, 0), values)
+        values = np.where(source.values("", shape) % 10 < 7, np.maximum(low, 0), values)
     elif kind == 1 and not per_component and len(shape) > 0:
         values = np.broadcast_to(values[..., :1], shape)
-    values = np.clip(values, info.min, info.max).astype(dtype)
-    if spoil:
-        at = tuple(int(rng.integers(n)) for n in shape)
-        values = np.array(values)
-        values[at] = (info.min, info.max)[int(rng.integers(2))]
-    return values
+    return np.asarray(values).astype(dtype)
 
 
-def scattered(rng: Random, indices: np.ndarray) -> np.ndarray:
+def draw_many_indices(
+    source: Source, shape: Shape, bounds: Bounds, per_component: bool, beyond: bool
+) -> Array:
+    """Indices in the bounds, or as far again beyond them."""
+    dtype, info = dtype_for(source, bounds)
+    low, high = np.array(bounds).T if per_component else np.array(bounds[0])
+    length = high + 1 if beyond else 0
+    most = min(info.max, 2**62)
+    low, high = np.maximum(low - length, info.min), np.minimum(high + length, most)
+    values = source.generator().integers(low, high + 1, shape)
+    kind = source.below(4)
+    if kind == 0:
+        values = np.where(source.values("", shape) % 10 < 7, np.maximum(low, 0), values)
+    elif kind == 1 and not per_component:
+        values = np.broadcast_to(values[..., :1], shape)
+    return values.astype(dtype)
+
+
+def spoiled(source: Source, indices: Array) -> Array:
+    """Return indices of which one is at an end of its dtype."""
+    if indices.size == 0:
+        return indices
+    info = np.iinfo(indices.dtype)
+    changed = indices.copy()
+    changed[tuple(source.below(n) for n in indices.shape)] = source.pick((info.min, info.max))
+    return changed
+
+
+def scattered(source: Source, indices: Array) -> Array:
     """Return indices of which some are near the range, and some anywhere in their dtype."""
     info = np.iinfo(indices.dtype)
-    near = np.clip(rng.integers(-20, 21, indices.shape), info.min, info.max).astype(indices.dtype)
-    far = rng.integers(info.min, info.max, indices.shape, indices.dtype, endpoint=True)
-    kind = rng.random(indices.shape)
-    return np.asarray(np.where(kind < 0.2, near, np.where(kind < 0.3, far, indices)))
+    words = source.values("", indices.shape)
+    near = np.clip((words >> np.uint64(32)).astype(np.int64) % 41 - 20, max(info.min, -20), None)
+    kind = source.values("", indices.shape) % 10
+    outside = np.where(kind < 2, near.astype(indices.dtype), words.astype(indices.dtype))
+    return np.asarray(np.where(kind < 3, outside, indices))
 
 
-def draw_layout(rng: Random, values: np.ndarray, writable: bool) -> Placed:
+def draw_layout(source: Source, values: Array, writable: bool) -> Placed:
     """Any order of the axes, steps, directions and strides of 0, out of line or not."""
-    if rng.random() < 0.3:
+    if source.chance(0.3):
         return place(values)
     rank = values.ndim
-    order = tuple(int(d) for d in rng.permutation(rank))
-    steps = tuple(int(rng.choice((1, 1, 1, -1, 2, -2))) for _ in range(rank))
-    repeat = tuple(
-        d for d in range(rank) if not writable and values.shape[d] > 0 and rng.random() < 0.1
-    )
-    for d in repeat:
-        values = np.broadcast_to(values.take([0], d), values.shape)
-    return place(values, order, steps, repeat, int(rng.choice((0, 0, 1, 3))))
+    order = list(range(rank))
+    for d in range(rank - 1, 0, -1):
+        other = source.below(d + 1)
+        order[d], order[other] = order[other], order[d]
+    steps = tuple(source.pick((1, 1, 1, -1, 2, -2)) for _ in range(rank))
+    repeat = ()
+    if not writable:
+        repeat = tuple(d for d in range(rank) if source.chance(0.1) and values.shape[d] > 0)
+    if repeat:
+        one_each = tuple(slice(0, 1) if d in repeat else slice(None) for d in range(rank))
+        values = np.broadcast_to(values[one_each], values.shape)
+    return place(values, tuple(order), steps, repeat, source.pick((0, 0, 1, 3)))

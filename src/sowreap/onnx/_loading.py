@@ -274,7 +274,7 @@ def check_model(proto: ModelProto, name: str) -> None:
         raise ModelError(
             f"{name} is broken: it holds names that are not UTF-8.", argument="model"
         ) from error
-    except onnx.checker.ValidationError as error:
+    except (onnx.checker.ValidationError, ValueError) as error:  # its parser takes less than ours
         raise ModelError(f"{name} is broken: {one_line(error)}", argument="model") from error
 
 
