@@ -195,6 +195,7 @@ struct Torch {
   PyObject *is_neg, *is_conj;
 };
 std::atomic<const Torch*> torch{nullptr};
+PyObject* requires_grad;  // the name
 
 // The class torch.Tensor once one of its instances is met, and only if it has the interface.
 const Torch* meet_torch(PyTypeObject* type) {
@@ -234,7 +235,6 @@ bool is_true(PyObject* method, nb::handle self) {
 // Whether the values are not, or not only, those in memory.
 bool is_more_than_memory(nb::handle tensor, std::uint8_t code) {
   if (code == code_int || code == code_uint) return false;
-  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   if (is_true(PyObject_GetAttr(tensor.ptr(), requires_grad))) return true;
   const Torch* known = torch.load(std::memory_order_acquire);
   return is_true(known->is_neg, tensor) ||
@@ -442,6 +442,8 @@ nb::object array_to_torch(const nb::object& array) {
 }
 
 void register_dlpack(nb::module_& m) {
+  requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (requires_grad == nullptr) nb::raise_python_error();
   m.def("to_dlpack", &to_dlpack, nb::arg("array"), nb::arg("versioned"),
         "A DLPack capsule of the memory of an ndarray.");
   m.def("from_dlpack", &from_dlpack, nb::arg("capsule").none(), nb::arg("writable"),
