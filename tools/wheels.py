@@ -80,12 +80,17 @@ def describe(path: str) -> Interpreter:
     return Interpreter(path, (major, minor), free_threaded)
 
 
+def pip(python: Path, *arguments: str | Path, network: bool = True, cwd: Path = ROOT) -> None:
+    """Run the pip of this environment for another, with a network or without."""
+    before = [] if network else offline()
+    run(*before, sys.executable, "-m", "pip", "--python", python, *arguments, cwd=cwd)
+
+
 def make_environment(python: Interpreter, folder: Path, *packages: str) -> Path:
     """Make a virtual environment with some packages, and return its Python."""
-    run(python.path, "-m", "venv", "--clear", folder)
+    run(python.path, "-m", "venv", "--clear", "--without-pip", folder)
     made = folder / "bin" / "python"
-    if packages:
-        run(made, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *packages)
+    pip(made, "install", "--only-binary=:all:", *packages)
     return made
 
 
@@ -113,9 +118,9 @@ def build_wheel(python: Interpreter, sdist: Path, work: Path) -> Path:
     needs = [*PROJECT["build-system"]["requires"], "ninja", "cmake"]
     made = make_environment(python, work / f"build-{python.name}", *needs)
     raw, repaired = work / f"raw-{python.name}", work / f"repaired-{python.name}"
-    pip = [made, "-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation"]
-    os.environ["PATH"] = f"{made.parent}:{os.environ['PATH']}"
-    run(*offline(), *pip, "--wheel-dir", raw, sdist, cwd=work)
+    os.environ["PATH"] = f"{made.parent}:{os.environ['PATH']}"  # of ninja and cmake
+    plain = ("--no-deps", "--no-index", "--no-build-isolation")
+    pip(made, "wheel", *plain, "--wheel-dir", raw, sdist, network=False, cwd=work)
     (wheel,) = raw.glob("*.whl")
     run(sys.executable, "-m", "auditwheel", "repair", "-w", repaired, wheel)
     (wheel,) = repaired.glob("*.whl")
@@ -165,7 +170,7 @@ def try_wheel(python: Interpreter, wheels: Path, work: Path) -> str:
     made = make_environment(
         python, work / f"try-{python.name}", *PROJECT["project"]["dependencies"]
     )
-    run(made, "-m", "pip", "install", "--no-index", "--find-links", wheels, "sowreap")
+    pip(made, "install", "--no-index", "--find-links", wheels, "sowreap")
     return run(made, ROOT / "tools" / "smoke.py", cwd=work).strip()
 
 
