@@ -18,7 +18,7 @@ import numpy as np
 import sowreap as sr
 from sowreap import _core, _reference
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+SOURCES = Path(__file__).resolve().parents[1] / "src"
 
 
 def calls(rows: int, width: int) -> list[tuple[str, tuple[object, ...], dict[str, object]]]:
@@ -75,8 +75,8 @@ def check_refusal() -> None:
 def main() -> None:
     """Run the checks and say of what."""
     place = Path(_core.__file__).resolve()
-    if CHECKOUT in place.parents and not Path(sys.prefix).is_relative_to(CHECKOUT):
-        raise AssertionError(f"this is the checkout, not an installed wheel: {place}")
+    if Path(sr.__file__).resolve().is_relative_to(SOURCES):
+        raise AssertionError(f"this is the checkout, not an installed wheel: {sr.__file__}")
     check_results(rows=7, width=5)
     check_results(rows=60, width=40)
     check_threads()

