@@ -11,6 +11,15 @@ nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["lint", "tests", "docs"]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+FREE_THREADED = ["3.13t", "3.14t"]
+# Of the repository, not of what users install: they need its tools.
+NOT_CORE = {
+    "test_bench.py",
+    "test_docs_build.py",
+    "test_instruction_counts.py",
+    "test_sdist.py",
+    "test_stub.py",
+}
 
 
 def install(session: nox.Session, group: str) -> None:
@@ -24,6 +33,22 @@ def tests(session: nox.Session) -> None:
     """Run the tests; arguments go to pytest."""
     install(session, "test")
     session.run("pytest", "--cov=sowreap", *session.posargs)
+
+
+@nox.session(python=[*PYTHONS, *FREE_THREADED])
+def core(session: nox.Session) -> None:
+    """Run the tests of the functions, without any extra; arguments go to pytest."""
+    session.install(".", "pytest", "hypothesis", "ml_dtypes", "psutil")
+    tests = [str(path) for path in Path("tests").glob("test_*.py") if path.name not in NOT_CORE]
+    session.run("pytest", *(session.posargs or [*sorted(tests), "tests/faults"]))
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build wheels for the Pythons that arguments name, check them, and try them alone."""
+    session.install("--upgrade", "pip")  # --group needs 25.1
+    session.install("--group", "release")
+    session.run("python", "tools/wheels.py", *session.posargs)
 
 
 @nox.session

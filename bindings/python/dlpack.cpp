@@ -202,6 +202,7 @@ struct Torch {
   PyObject *is_neg, *is_conj, *has_mode, *increment_version;
 };
 std::atomic<const Torch*> torch{nullptr};
+PyObject* requires_grad;  // the name
 
 // What torch has by this path; kept.
 PyObject* keep(nb::handle from, std::initializer_list<const char*> path) {
@@ -410,7 +411,6 @@ bool is_torch_tensor(nb::handle object) {
 bool is_more_than_memory(nb::handle tensor, Dtype dtype) {
   const std::uint8_t code = format_of(dtype)->code;
   if (code == code_int || code == code_uint) return false;
-  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   if (is_true(PyObject_GetAttr(tensor.ptr(), requires_grad))) return true;
   const Torch* known = torch.load(std::memory_order_acquire);
   return is_true(known->is_neg, tensor) ||
@@ -513,6 +513,8 @@ nb::object NewTensor::release() {
 }
 
 void register_dlpack(nb::module_& m) {
+  requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (requires_grad == nullptr) nb::raise_python_error();
   m.def("to_dlpack", &to_dlpack, nb::arg("array"), nb::arg("versioned"),
         "A DLPack capsule of the memory of an ndarray.");
   m.def("from_dlpack", &from_dlpack, nb::arg("capsule").none(), nb::arg("writable"),

@@ -26,10 +26,7 @@ void pool_free(void*, void* memory, std::size_t) { give_result(memory); }
 PyDataMem_Handler handler = {
     "sowreap result pool", 1, {nullptr, pool_malloc, pool_calloc, pool_realloc, pool_free}};
 
-PyObject* handler_capsule() {
-  static PyObject* const capsule = PyCapsule_New(&handler, "mem_handler", nullptr);
-  return capsule;
-}
+PyObject* handler_capsule;  // kept for the life of the process
 
 nb::object new_array(PyArray_Descr* descr, const Shape& shape) {
   Py_INCREF(reinterpret_cast<PyObject*>(descr));
@@ -60,7 +57,7 @@ bool belongs_in_pool(PyArray_Descr* descr, const Shape& shape) {
 
 nb::object new_result(PyArray_Descr* descr, const Shape& shape) {
   if (!belongs_in_pool(descr, shape)) return new_array(descr, shape);
-  const nb::object before = nb::steal(PyDataMem_SetHandler(handler_capsule()));
+  const nb::object before = nb::steal(PyDataMem_SetHandler(handler_capsule));
   if (!before.is_valid()) nb::raise_python_error();
   struct Restore {
     PyObject* before;
@@ -73,6 +70,8 @@ nb::object new_result(PyArray_Descr* descr, const Shape& shape) {
 }
 
 void register_results(nb::module_& m) {
+  handler_capsule = PyCapsule_New(&handler, "mem_handler", nullptr);
+  if (handler_capsule == nullptr) nb::raise_python_error();
   m.def("pool_limit", &result_pool_limit, "Unused bytes of results that are kept at most.");
   m.def("set_pool_limit", &set_result_pool_limit, nb::arg("limit"),
         "Keep at most `limit` unused bytes of results.");

@@ -73,8 +73,14 @@ std::int64_t memory_bytes() {
 }
 
 void* allocate_pages(std::int64_t bytes, std::int64_t page) {
+#if defined(_WIN32)
+  // What begins at a page there is not for std::free. (It is for speed alone.)
+  static_cast<void>(page);
+  void* memory = std::malloc(static_cast<std::size_t>(bytes));
+#else
   void* memory =
       std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(bytes));
+#endif
 #if defined(MADV_HUGEPAGE)
   if (memory != nullptr && page == large_page)
     madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ Source = str | os.PathLike[str] | bytes | ModelProto
 
 # Options that the library is registered with: registering twice fails. They hash by identity.
 _registered: weakref.WeakSet[Any] = weakref.WeakSet()
+_registering = threading.Lock()
 
 
 def import_onnxruntime() -> Any:
@@ -122,9 +124,11 @@ class OnnxruntimeEngine:
 
     def _open(self, options: Any, name_all: bool = False) -> tuple[Any, list[Placement]]:
         model, placements, folder = self._prepared(options, name_all)
-        if placements and options not in _registered:
-            options.register_custom_ops_library(_core.__file__)
-            _registered.add(options)
+        if placements:
+            with _registering:
+                if options not in _registered:
+                    options.register_custom_ops_library(_core.__file__)
+                    _registered.add(options)
         with _external_folder(options, folder):
             return self._ort.InferenceSession(model, options, **self._arguments), placements
 
