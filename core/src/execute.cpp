@@ -9,6 +9,7 @@
 #include "sowreap/kernels.hpp"
 #include "sowreap/machine.hpp"
 #include "sowreap/small_float.hpp"
+#include "sowreap/stop.hpp"
 #include "sowreap/threads.hpp"
 
 namespace sowreap {
@@ -26,6 +27,7 @@ constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
 constexpr int64_t counts_bytes = 32 << 20;  // of a block of columns that is not packed
+constexpr int64_t unseen_bytes = 16 << 20;  // touched without a look whether the call is to be left
 
 int64_t item_count(const View& v) {
   int64_t n = 1;
@@ -241,6 +243,13 @@ bool same_strides(const View& a, const View& b) {
 
 int threads_for(double bytes) { return bytes < parallel_bytes ? 1 : thread_count(); }
 
+// Touched by one pick of one lane.
+int64_t run_bytes(const Work& work) {
+  const int64_t item = work.plan->item, n = work.run.extent;
+  const bool contiguous = work.run.addressed == item && work.run.other == item;
+  return n * (contiguous ? item : std::max(item, cache_line));
+}
+
 void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode = Mode::raise,
              bool include_self = true, const char* fill = nullptr) {
   collapse(plan);
@@ -258,27 +267,56 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
   work.owners = work.packed = work.copies = false;
   work.source = plan.addressed;
   work.spare = 0;
+  work.stop = current_stop();
   work.tally = reduction != Reduction::mean        ? Tally::bits
                : plan.pick_total() <= most_counted ? Tally::numbers32
                                                    : Tally::numbers64;
   choose_form(work);
+  work.picks_at_once = chunk;
+  if (work.stop != nullptr)
+    work.picks_at_once = std::clamp<int64_t>(unseen_bytes / run_bytes(work), 1, chunk);
   int64_t reach = 0;
   for (int a = 0; a < plan.axis_count; ++a)
     reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
   work.prefetch = reach > cache_bytes();
 }
 
+// Slices that share their index tuples are cut, so that those of picks_at_once never touch much
+// more than unseen_bytes.
+bool run_part(Kernels::Run kernel, const Work& work, const Part& part, char* buffer) {
+  if (work.stop == nullptr || work.form == Form::columns) return kernel(work, part, buffer);
+  const int64_t bytes = run_bytes(work);
+  const int64_t picks = std::min(work.picks_at_once, part.picks.end - part.picks.begin);
+  const int64_t lanes = std::max<int64_t>(unseen_bytes / (picks * bytes), 1);
+  const int64_t items =
+      bytes <= unseen_bytes ? work.run.extent : unseen_bytes / (bytes / work.run.extent);
+  Part piece = part;
+  for (int64_t i = part.run.begin; i < part.run.end; i += items) {
+    piece.run = {i, std::min(i + items, part.run.end)};
+    for (int64_t lane = part.free.begin; lane < part.free.end; lane += lanes) {
+      piece.free = {lane, std::min(lane + lanes, part.free.end)};
+      if (!kernel(work, piece, buffer)) return false;
+    }
+  }
+  return true;
+}
+
 // False when a kernel met a bad index.
 bool run(const Work& work, const Split& split, int threads, char* buffers, int64_t buffer_bytes) {
   const Kernels::Run kernel = kernels().select(work);
   const int64_t parts = part_count(work, split);
-  if (parts == 1) return kernel(work, part_of(work, split, 0), buffers);
+  if (parts == 1) {
+    const bool good = run_part(kernel, work, part_of(work, split, 0), buffers);
+    leave_if_stopped();
+    return good;
+  }
   std::atomic<bool> good{true};
   run_parallel(parts, threads, [&](int64_t part, int worker) {
     if (!good.load(std::memory_order_relaxed)) return;
-    if (!kernel(work, part_of(work, split, part), buffers + worker * buffer_bytes))
+    if (!run_part(kernel, work, part_of(work, split, part), buffers + worker * buffer_bytes))
       good.store(false);
   });
+  leave_if_stopped();
   return good.load();
 }
 
@@ -379,6 +417,8 @@ double work_bytes(const Call& call) {
 void execute(Call& call) {
   const bool nothing = call.plan.lane_total() == 0 || call.plan.pick_total() == 0;
   if (nothing || call.visible || call.rule.mode != Mode::raise) check_indices(call.rule);
+  // From its first visible byte on a call is finished.
+  const StopScope scope(call.visible ? nullptr : current_stop());
   if (nothing) {
     if (call.source != nullptr) copy(*call.source, *call.output);
     return;

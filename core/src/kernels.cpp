@@ -10,6 +10,7 @@
 
 #include "sowreap/small_float.hpp"
 #include "sowreap/walk.hpp"
+#include "sowreap/watch.hpp"
 
 namespace sowreap {
 inline namespace SOWREAP_ISA {
@@ -25,6 +26,8 @@ constexpr int64_t indices_ahead = 4096;    // bytes
 constexpr int64_t counts_ahead = 32;       // cells whose updates are counted
 constexpr int64_t line = 64;               // bytes
 constexpr int64_t most_lines = 16;         // of one row; from there on the processor follows
+
+constexpr int64_t piece_bytes = 4 << 20;  // written without a look whether the call is to be left
 
 // ---- what is done with one item, and with a run of items ----
 
@@ -382,10 +385,11 @@ void list_absent(Range cells, Picked& picked, int64_t n) {
 }
 
 // Calls use(chunk, offset of its first item in the other array) for the picks of a part, chunk by
-// chunk; the chunk lacks its lane. False when an index was out of range in mode raise.
+// chunk; the chunk lacks its lane. False when an index was out of range in mode raise, or the call
+// is to be left.
 template <bool scatter, class Use>
 bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picked& picked,
-                    const Use& use) {
+                    Watch& watch, const Use& use) {
   const Plan& plan = *work.plan;
   const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
   const Loop& pick = plan.picks[plan.pick_count - 1];
@@ -394,12 +398,15 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
   c.step = pick.other;
   c.cells = picked.cells;
+  const int64_t pick_bytes =
+      line + (part.free.end - part.free.begin) * (part.run.end - part.run.begin) * plan.item;
   Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
   int64_t at = part.picks.begin % pick.extent;
   for (int64_t done = part.picks.begin; done < part.picks.end;) {
     int64_t count = pick.extent - at;
-    if (count > chunk) count = chunk;
+    if (count > work.picks_at_once) count = work.picks_at_once;
     if (count > part.picks.end - done) count = part.picks.end - done;
+    if (watch.leave(count * pick_bytes)) return false;
     const char* indices = plan.indices + batch.index + outer.index + at * pick.index;
     const bool good = resolve_tuples(work, resolve_values, indices, pick.index, count, picked);
     if (!good && work.mode == Mode::raise) return false;
@@ -579,19 +586,32 @@ int64_t take_counts(const Counts& counts, const int64_t* numbers, int64_t base, 
   return kept;
 }
 
+// False when the call is to be left.
+template <class Write>
+bool in_pieces(int64_t bytes, Watch& watch, const Write& write) {
+  for (int64_t at = 0; at < bytes; at += piece_bytes) {
+    const int64_t n = bytes - at < piece_bytes ? bytes - at : piece_bytes;
+    if (watch.leave(n)) return false;
+    write(at, static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+bool clear(char* to, int64_t bytes, Watch& watch) {
+  return in_pieces(bytes, watch, [&](int64_t at, std::size_t n) { std::memset(to + at, 0, n); });
+}
+
 // After the picks of a batch: means are divided, and all counts are zero again.
 bool settle(const Work& work, const Part& part, const Walk& batch, const Counts& counts,
-            Picked& picked) {
+            Picked& picked, Watch& watch) {
   const bool mean = work.reduction == Reduction::mean;
-  if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin) {
-    if (counts.bytes > 0) std::memset(counts.at, 0, static_cast<std::size_t>(counts.bytes));
-    return true;
-  }
+  if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin)
+    return clear(counts.at, counts.bytes, watch);
   const Divide divide = mean ? select_divide(work.dtype) : nullptr;
   const int64_t base = work.include_self ? 1 : 0, n = part.run.end - part.run.begin;
   const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
   int64_t terms[chunk];
-  return for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
+  return for_each_chunk<true>(work, part, batch, picked, watch, [&](Chunk& c, int64_t other) {
     c.count = take_counts(counts, numbers, base, picked, c.count, terms);
     if (!mean) return;
     for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
@@ -606,12 +626,12 @@ bool settle(const Work& work, const Part& part, const Walk& batch, const Counts&
 
 template <class Op, class Mover>
 bool run_counted(const Op& op, const Mover& mover, const Work& work, const Part& part,
-                 const Walk& batch, char* buffer, Picked& picked) {
+                 const Walk& batch, char* buffer, Picked& picked, Watch& watch) {
   const Counts counts(work, part, buffer);
   const int64_t n = part.run.end - part.run.begin;
   const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
   Firsts firsts;
-  const bool good = for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
+  const auto count_and_apply = [&](Chunk& c, int64_t other) {
     int64_t first = 0;
     if (work.include_self) {
       counts.for_each(numbers, c.count,
@@ -627,8 +647,9 @@ bool run_counted(const Op& op, const Mover& mover, const Work& work, const Part&
       apply_chunk<true>(mover, begun, work.run, n, work.prefetch);
       apply_chunk<true>(op, lane, work.run, n, work.prefetch);
     });
-  });
-  return good && settle(work, part, batch, counts, picked);
+  };
+  return for_each_chunk<true>(work, part, batch, picked, watch, count_and_apply) &&
+         settle(work, part, batch, counts, picked, watch);
 }
 
 template <class Op>
@@ -647,15 +668,19 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
   const Plan& plan = *work.plan;
   const int64_t n = part.run.end - part.run.begin;
   Picked picked;
+  Watch watch(work.stop);
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     if (scatter && work.copies) {
-      std::memcpy(plan.addressed + batch.addressed, work.source + batch.addressed,
-                  static_cast<std::size_t>(plan.axes[0].length * op.width()));
+      const auto copy = [&](int64_t at, std::size_t bytes) {
+        at += batch.addressed;
+        std::memcpy(plan.addressed + at, work.source + at, bytes);
+      };
+      if (!in_pieces(plan.axes[0].length * op.width(), watch, copy)) return false;
     }
     if constexpr (!Op::moves) {
       if (work.counted) {
-        if (!run_counted(op, mover, work, part, batch, buffer, picked)) return false;
+        if (!run_counted(op, mover, work, part, batch, buffer, picked, watch)) return false;
         continue;
       }
     }
@@ -665,7 +690,7 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
         if constexpr (!scatter) fill_absent(op, work, lane, picked, n);
       });
     };
-    if (!for_each_chunk<scatter>(work, part, batch, picked, apply_lanes)) return false;
+    if (!for_each_chunk<scatter>(work, part, batch, picked, watch, apply_lanes)) return false;
   }
   return true;
 }
@@ -736,16 +761,18 @@ void apply_counted(const Op& op, const Block& block, const char* other, const in
   }
 }
 
-// The end of a mean, for all items of a block.
-void divide_block(const Work& work, const Block& block) {
+// The end of a mean, for all items of a block. False when the call is to be left.
+bool divide_block(const Work& work, const Block& block, Watch& watch) {
   const Divide divide = select_divide(work.dtype);
   const int64_t base = work.include_self ? 1 : 0;
   int64_t terms[chunk];
   for (int64_t r = 0; r < work.plan->axes[0].length; ++r) {
     const std::uint32_t* counts = block.counts + r * block.width;
+    if (watch.leave(block.width * line)) return false;
     for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] == 0 ? 0 : counts[j] + base;
     divide(work, block.base + r * block.unit, block.step, block.width, terms, 1);
   }
+  return true;
 }
 
 template <bool write>
@@ -774,7 +801,7 @@ bool resolve_rows(const Work& work, Resolve resolve_values, const char* indices,
 // The picks [begin, end) of one block.
 template <bool scatter, class Op>
 bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices,
-                 Range picks) {
+                 Range picks, Watch& watch) {
   const Loop& pick = work.plan->picks[0];
   const Resolve resolve_values = select_resolve(work.plan->index_dtype, work.mode);
   const int64_t width = block.width, rows_at_once = chunk / width;
@@ -783,6 +810,7 @@ bool apply_block(const Op& op, const Work& work, const Block& block, const char*
   int64_t cells[chunk];
   for (int64_t p = picks.begin; p < picks.end; p += rows_at_once) {
     const int64_t rows = picks.end - p < rows_at_once ? picks.end - p : rows_at_once;
+    if (watch.leave(rows * width * line)) return false;
     const bool good =
         resolve_rows(work, resolve_values, indices + p * pick.index, width, rows, cells);
     if (!good && work.mode == Mode::raise) return false;
@@ -817,6 +845,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
   const Plan& plan = *work.plan;
   const Axis& axis = plan.axes[0];
   const int64_t first = part.run.begin, width = part.run.end - first;
+  Watch watch(work.stop);
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     char* addressed = plan.addressed + batch.addressed + first * work.run.addressed;
@@ -845,12 +874,13 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
       const int64_t items = axis.length * width;
       block.counts = reinterpret_cast<std::uint32_t*>(
           packed + (work.packed ? whole_lines(items * op.width()) : 0));
-      if (items > 0)
-        std::memset(block.counts, 0, static_cast<std::size_t>(items) * sizeof *block.counts);
+      const auto bytes = items * static_cast<int64_t>(sizeof *block.counts);
+      if (!clear(reinterpret_cast<char*>(block.counts), bytes, watch)) return false;
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
-    if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;
-    if (work.counted && work.reduction == Reduction::mean) divide_block(work, block);
+    if (!apply_block<scatter>(op, work, block, indices, part.picks, watch)) return false;
+    if (work.counted && work.reduction == Reduction::mean && !divide_block(work, block, watch))
+      return false;
     if (scatter && work.packed) {
       for (int64_t r = 0; r < axis.length; ++r) {
         char* row = addressed + r * axis.stride;
