@@ -247,7 +247,7 @@ int threads_for(double bytes) { return bytes < parallel_bytes ? 1 : thread_count
 int64_t run_bytes(const Work& work) {
   const int64_t item = work.plan->item, n = work.run.extent;
   const bool contiguous = work.run.addressed == item && work.run.other == item;
-  return n * (contiguous ? item : std::max(item, cache_line));
+  return std::max<int64_t>(n * (contiguous ? item : std::max(item, cache_line)), 1);
 }
 
 void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode = Mode::raise,
@@ -289,13 +289,16 @@ bool run_part(Kernels::Run kernel, const Work& work, const Part& part, char* buf
   const int64_t picks = std::min(work.picks_at_once, part.picks.end - part.picks.begin);
   const int64_t lanes = std::max<int64_t>(unseen_bytes / (picks * bytes), 1);
   const int64_t items =
-      bytes <= unseen_bytes ? work.run.extent : unseen_bytes / (bytes / work.run.extent);
+      bytes <= unseen_bytes ? work.run.extent
+                            : std::max<int64_t>(unseen_bytes / (bytes / work.run.extent), 1);
+  if (items >= part.run.end - part.run.begin && lanes >= part.free.end - part.free.begin)
+    return kernel(work, part, buffer);
   Part piece = part;
   for (int64_t i = part.run.begin; i < part.run.end; i += items) {
     piece.run = {i, std::min(i + items, part.run.end)};
     for (int64_t lane = part.free.begin; lane < part.free.end; lane += lanes) {
       piece.free = {lane, std::min(lane + lanes, part.free.end)};
-      if (!kernel(work, piece, buffer)) return false;
+      if (work.stop->look() || !kernel(work, piece, buffer)) return false;
     }
   }
   return true;
@@ -313,6 +316,7 @@ bool run(const Work& work, const Split& split, int threads, char* buffers, int64
   std::atomic<bool> good{true};
   run_parallel(parts, threads, [&](int64_t part, int worker) {
     if (!good.load(std::memory_order_relaxed)) return;
+    if (work.stop != nullptr && work.stop->look()) return;
     if (!run_part(kernel, work, part_of(work, split, part), buffers + worker * buffer_bytes))
       good.store(false);
   });
