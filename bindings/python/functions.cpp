@@ -382,7 +382,7 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
   check_update_dtype(op, past_cache, update);
   const Output output(op, out, shape_of(past_cache.view()), past_cache, &past_cache,
                       {&past_cache, &update, &third});
-  const CacheWrite call{&past_cache.view(), &update.view(), starts,          axis,
+  const CacheWrite call{&past_cache.view(), &update.view(), starts,           axis,
                         circular,           &output.view(), output.is_base(), output.given()};
   run(call);
   return as_array(output.result());

@@ -247,7 +247,7 @@ int threads_for(double bytes) { return bytes < parallel_bytes ? 1 : thread_count
 int64_t run_bytes(const Work& work) {
   const int64_t item = work.plan->item, n = work.run.extent;
   const bool contiguous = work.run.addressed == item && work.run.other == item;
-  return std::max<int64_t>(n * (contiguous ? item : std::max(item, cache_line)), 1);
+  return n * (contiguous ? item : std::max(item, cache_line));
 }
 
 void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode = Mode::raise,
@@ -288,8 +288,8 @@ bool run_part(Kernels::Run kernel, const Work& work, const Part& part, char* buf
   const int64_t bytes = run_bytes(work);
   const int64_t picks = std::min(work.picks_at_once, part.picks.end - part.picks.begin);
   const int64_t lanes = std::max<int64_t>(unseen_bytes / (picks * bytes), 1);
-  const int64_t items =
-      bytes <= unseen_bytes ? work.run.extent
+  const int64_t items = bytes <= unseen_bytes
+                            ? work.run.extent
                             : std::max<int64_t>(unseen_bytes / (bytes / work.run.extent), 1);
   if (items >= part.run.end - part.run.begin && lanes >= part.free.end - part.free.begin)
     return kernel(work, part, buffer);
