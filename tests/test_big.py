@@ -1,4 +1,4 @@
-"""More than 2^31 items in one axis and in one array, and more than 2^33 bytes, with memory behind them.
+"""More than 2^31 items in one axis and in one array, and more than 2^33 bytes, all with memory.
 
 What a call only looks at here and there is a sparse file, which takes what was written alone.
 """

@@ -310,7 +310,7 @@ bool run(const Work& work, const Split& split, int threads, char* buffers, int64
   const int64_t parts = part_count(work, split);
   if (parts == 1) {
     const bool good = run_part(kernel, work, part_of(work, split, 0), buffers);
-    leave_if_stopped();
+    if (work.stop != nullptr) leave_if_stopped();
     return good;
   }
   std::atomic<bool> good{true};
@@ -404,6 +404,23 @@ const char* text_of(Along along) {
   }
 }
 
+// What a call does once its indices are known to be good, or will be seen to be while they are
+// used.
+void write(Call& call, bool nothing) {
+  if (nothing) {
+    if (call.source != nullptr) copy(*call.source, *call.output);
+    return;
+  }
+  Prepared p;
+  prepare(p, call);
+  allocate(p);
+  if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
+  if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
+  check_indices(call.rule);
+  throw Error(Fault::index, call.rule.op, "indices",
+              "indices were changed by another thread during the call.");
+}
+
 }  // namespace
 
 double work_bytes(const Call& call) {
@@ -421,20 +438,9 @@ double work_bytes(const Call& call) {
 void execute(Call& call) {
   const bool nothing = call.plan.lane_total() == 0 || call.plan.pick_total() == 0;
   if (nothing || call.visible || call.rule.mode != Mode::raise) check_indices(call.rule);
-  // From its first visible byte on a call is finished.
-  const StopScope scope(call.visible ? nullptr : current_stop());
-  if (nothing) {
-    if (call.source != nullptr) copy(*call.source, *call.output);
-    return;
-  }
-  Prepared p;
-  prepare(p, call);
-  allocate(p);
-  if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
-  if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
-  check_indices(call.rule);
-  throw Error(Fault::index, call.rule.op, "indices",
-              "indices were changed by another thread during the call.");
+  if (!call.visible) return write(call, nothing);
+  const StopScope scope(nullptr);  // from its first visible byte on a call is finished
+  write(call, nothing);
 }
 
 void copy(const View& from, const View& to) {

@@ -586,19 +586,18 @@ int64_t take_counts(const Counts& counts, const int64_t* numbers, int64_t base, 
   return kept;
 }
 
-// False when the call is to be left.
-template <class Write>
-bool in_pieces(int64_t bytes, Watch& watch, const Write& write) {
+// Zeros, or a copy of `from`. False when the call is to be left.
+[[gnu::noinline]] bool write_bytes(char* to, const char* from, int64_t bytes, Watch& watch) {
   for (int64_t at = 0; at < bytes; at += piece_bytes) {
     const int64_t n = bytes - at < piece_bytes ? bytes - at : piece_bytes;
     if (watch.leave(n)) return false;
-    write(at, static_cast<std::size_t>(n));
+    if (from == nullptr) {
+      std::memset(to + at, 0, static_cast<std::size_t>(n));
+    } else {
+      std::memcpy(to + at, from + at, static_cast<std::size_t>(n));
+    }
   }
   return true;
-}
-
-bool clear(char* to, int64_t bytes, Watch& watch) {
-  return in_pieces(bytes, watch, [&](int64_t at, std::size_t n) { std::memset(to + at, 0, n); });
 }
 
 // After the picks of a batch: means are divided, and all counts are zero again.
@@ -606,7 +605,7 @@ bool settle(const Work& work, const Part& part, const Walk& batch, const Counts&
             Picked& picked, Watch& watch) {
   const bool mean = work.reduction == Reduction::mean;
   if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin)
-    return clear(counts.at, counts.bytes, watch);
+    return write_bytes(counts.at, nullptr, counts.bytes, watch);
   const Divide divide = mean ? select_divide(work.dtype) : nullptr;
   const int64_t base = work.include_self ? 1 : 0, n = part.run.end - part.run.begin;
   const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
@@ -672,11 +671,9 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     if (scatter && work.copies) {
-      const auto copy = [&](int64_t at, std::size_t bytes) {
-        at += batch.addressed;
-        std::memcpy(plan.addressed + at, work.source + at, bytes);
-      };
-      if (!in_pieces(plan.axes[0].length * op.width(), watch, copy)) return false;
+      if (!write_bytes(plan.addressed + batch.addressed, work.source + batch.addressed,
+                       plan.axes[0].length * op.width(), watch))
+        return false;
     }
     if constexpr (!Op::moves) {
       if (work.counted) {
@@ -875,7 +872,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
       block.counts = reinterpret_cast<std::uint32_t*>(
           packed + (work.packed ? whole_lines(items * op.width()) : 0));
       const auto bytes = items * static_cast<int64_t>(sizeof *block.counts);
-      if (!clear(reinterpret_cast<char*>(block.counts), bytes, watch)) return false;
+      if (!write_bytes(reinterpret_cast<char*>(block.counts), nullptr, bytes, watch)) return false;
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
     if (!apply_block<scatter>(op, work, block, indices, part.picks, watch)) return false;

@@ -129,17 +129,17 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 gigabyte, side = 2**30, 2**14
+many_rows = repeated(cells[np.arange(2 * side) % 64], 4 * side, 2 * side)
+one = repeated(np.uint8(1), 2, 1)
 calls = {
     "rows": lambda: sr.gather(np.zeros((4, gigabyte), np.uint8), [1, 2]),
     "many rows": lambda: sr.gather(np.zeros((side, side), np.uint8), np.arange(8 * side) % side),
     "items": lambda: sr.gather(np.zeros(1000, np.uint8), repeated(np.int8(5), 2 * gigabyte)),
     "tuples": lambda: sr.gather_nd(np.zeros((8, 8)), repeated(np.int8(5), gigabyte // 4, 2)),
-    "columns": lambda: sr.gather_elements(repeated(np.uint8(0), 100, 2 * side),
-                                          repeated(cells[np.arange(2 * side) % 64], 4 * side, 2 * side)),
+    "columns": lambda: sr.gather_elements(repeated(np.uint8(0), 100, 2 * side), many_rows),
     "lanes": lambda: sr.gather(repeated(np.uint8(0), gigabyte, 2), [0, 1], axis=1),
     "copy": lambda: sr.scatter_nd(repeated(0.0, gigabyte // 4), [[1]], [1.0]),
-    "cache": lambda: sr.tensor_scatter(repeated(np.uint8(0), 2, gigabyte), repeated(np.uint8(1), 2, 1),
-                                       axis=1),
+    "cache": lambda: sr.tensor_scatter(repeated(np.uint8(0), 2, gigabyte), one, axis=1),
 }
 before = resident()
 left(calls[name], KeyboardInterrupt, send(signal.SIGINT, lambda: resident() > before + 2**26))

@@ -21,13 +21,17 @@ class Watch {
   // Whether the call is to be left before it goes on to touch `bytes`.
   bool leave(std::int64_t bytes) {
     left_ -= bytes;
-    if (left_ >= 0) return false;
-    left_ = bytes_between;
-    return stop_ != nullptr && is_stopped(*stop_);
+    return left_ < 0 && look();
   }
 
  private:
   static constexpr std::int64_t bytes_between = 4 << 20;
+
+  // Out of the loops, which are small.
+  [[gnu::noinline, gnu::cold]] bool look() {
+    left_ = bytes_between;
+    return stop_ != nullptr && is_stopped(*stop_);
+  }
 
   Stop* stop_;
   std::int64_t left_ = bytes_between;
