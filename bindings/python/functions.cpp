@@ -14,6 +14,7 @@
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
 #include "sowreap/shape.hpp"
+#include "sowreap/stop.hpp"
 
 namespace sowreap::python {
 namespace {
@@ -29,6 +30,9 @@ Array as_array(nb::object object) { return nb::steal<Array>(object.release()); }
 
 // Below, giving the interpreter lock away costs more than the call.
 constexpr double release_bytes = 64 << 10;
+
+// A call that moves less is over before a signal could be answered.
+constexpr double stoppable_bytes = 1 << 20;
 
 // What a gather does with an index out of range.
 struct OutOfRange {
@@ -116,18 +120,62 @@ void take_lock(PyThreadState* state) {
   }
 }
 
-// The lock is back before anything of Python is touched again.
+// The handlers of signals, which run in the main thread alone, for a call without the lock.
+class Signals {
+ public:
+  explicit Signals(PyThreadState* state) : state_(state) {}
+
+  PyThreadState* state() const { return state_; }
+  bool raised() const { return raised_; }  // the error of Python is set
+
+  // Runs handlers, and says whether one raised.
+  static bool ask(void* self) { return static_cast<Signals*>(self)->handle(); }
+
+ private:
+  bool handle() {
+    if (elsewhere_) return false;
+    take_lock(state_);
+    try {
+      raised_ = PyErr_CheckSignals() != 0;
+      if (!raised_) elsewhere_ = !is_main_thread();
+    } catch (nb::python_error& error) {
+      error.restore();
+      raised_ = true;
+    }
+    state_ = PyEval_SaveThread();
+    return raised_;
+  }
+
+  static bool is_main_thread() {
+    const nb::module_ threading = nb::module_::import_("threading");
+    return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
+  }
+
+  PyThreadState* state_;
+  bool elsewhere_ = false, raised_ = false;
+};
+
+// The lock is back before anything else of Python is touched again.
 template <class AnyCall>
 void run(AnyCall& call) {
-  if (work_bytes(call) < release_bytes) return execute(call);
-  PyThreadState* state = PyEval_SaveThread();
+  const double bytes = work_bytes(call);
+  if (bytes < release_bytes) return execute(call);
+  Signals signals(PyEval_SaveThread());
   std::exception_ptr failure;
-  try {
-    execute(call);
-  } catch (...) {
-    failure = std::current_exception();
+  for (bool done = false; !done;) {
+    Stop stop(&Signals::ask, &signals);
+    const StopScope scope(bytes < stoppable_bytes ? nullptr : &stop);
+    done = true;
+    try {
+      execute(call);
+    } catch (const Stopped&) {
+      done = signals.raised();  // otherwise a handler forked, and this is the child: begin again
+    } catch (...) {
+      failure = std::current_exception();
+    }
   }
-  take_lock(state);
+  take_lock(signals.state());
+  if (signals.raised()) nb::raise_python_error();
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -335,8 +383,8 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
   check_update_dtype(op, past_cache, update);
   Output output(op, out, shape_of(past_cache.view()), past_cache, &past_cache,
                 {&past_cache, &update, &third});
-  const CacheWrite call{&past_cache.view(), &update.view(), starts,          axis,
-                        circular,           &output.view(), output.is_base()};
+  const CacheWrite call{&past_cache.view(), &update.view(), starts,           axis,
+                        circular,           &output.view(), output.is_base(), output.given()};
   run(call);
   return as_array(output.result());
 }

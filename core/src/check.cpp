@@ -9,8 +9,10 @@
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
 #include "sowreap/machine.hpp"
+#include "sowreap/stop.hpp"
 #include "sowreap/threads.hpp"
 #include "sowreap/walk.hpp"
+#include "sowreap/watch.hpp"
 
 namespace sowreap {
 namespace {
@@ -18,6 +20,8 @@ namespace {
 using std::int64_t;
 
 constexpr int64_t parallel_values = 1 << 18;
+constexpr int64_t values_at_once = 1 << 16;  // from one look at a Watch to the next
+constexpr int64_t line_bytes = 64;           // that a value may cost
 
 std::string decimal(Dtype dtype, const char* at) {
   return visit_index(dtype, [at](auto value) {
@@ -55,9 +59,17 @@ bool all_in_range(const IndexRule& rule, int component) {
   Loop inner{1, 0, 0, 0};
   if (values.loops.lane_count > 0) inner = values.loops.lanes[--values.loops.lane_count];
   const int64_t rows = values.loops.lane_total();
-  const auto in_range = [&](const char* at, int64_t n) {
-    return kernels().in_range(rule.indices->dtype, at, inner.addressed, n, values.length);
+  const auto in_range = [&](const char* at, int64_t n, Watch& watch) {
+    for (int64_t i = 0; i < n; i += values_at_once) {
+      const int64_t count = std::min(values_at_once, n - i);
+      if (watch.leave(count * line_bytes)) return false;
+      if (!kernels().in_range(rule.indices->dtype, at + i * inner.addressed, inner.addressed, count,
+                              values.length))
+        return false;
+    }
+    return true;
   };
+  Stop* const stop = current_stop();
   std::atomic<bool> good{true};
   const int threads = rows * inner.extent < parallel_values ? 1 : thread_count();
   const int64_t pieces = rows < threads ? threads : 1;  // of a row
@@ -66,12 +78,14 @@ bool all_in_range(const IndexRule& rule, int component) {
     const int64_t group = part / pieces, piece = part % pieces;
     const int64_t begin = inner.extent * piece / pieces, end = inner.extent * (piece + 1) / pieces;
     Walk row(values.loops.lanes, values.loops.lane_count, rows * group / groups);
+    Watch watch(stop);
     for (int64_t r = rows * group / groups; r < rows * (group + 1) / groups; ++r, row.next()) {
       if (!good.load(std::memory_order_relaxed)) return;
-      if (!in_range(values.first + row.addressed + begin * inner.addressed, end - begin))
+      if (!in_range(values.first + row.addressed + begin * inner.addressed, end - begin, watch))
         good.store(false);
     }
   });
+  leave_if_stopped();
   return good.load();
 }
 
@@ -137,12 +151,11 @@ void find_first(const IndexRule& rule) {
     return !kernels().in_range(indices.dtype, at + j * step, inner.addressed, n,
                                rule.data->shape[rule.axis + j]);
   };
-  Walk row(loops, outer, 0);
-  for (int64_t r = 0; r < rows; ++r, row.next()) {
-    const char* start = indices.bytes + row.addressed;
+  // The tuples [begin, begin + n) of row r.
+  const auto look = [&](const char* start, int64_t r, int64_t begin, int64_t n) {
     bool good = true;
-    for (int j = 0; j < components; ++j) good &= !bad(start, inner.extent, j);
-    for (int64_t i = 0; !good && i < inner.extent; ++i) {
+    for (int j = 0; j < components; ++j) good &= !bad(start + begin * inner.addressed, n, j);
+    for (int64_t i = begin; !good && i < begin + n; ++i) {
       const char* tuple = start + i * inner.addressed;
       for (int j = 0; j < components; ++j) {
         if (!bad(tuple, 1, j)) continue;
@@ -154,6 +167,15 @@ void find_first(const IndexRule& rule) {
         if (rank > 0) position.back() = i;
         report(rule, position, tuple, j);
       }
+    }
+  };
+  Walk row(loops, outer, 0);
+  Watch watch(current_stop());
+  for (int64_t r = 0; r < rows; ++r, row.next()) {
+    for (int64_t begin = 0; begin < inner.extent; begin += values_at_once) {
+      const int64_t n = std::min(values_at_once, inner.extent - begin);
+      if (watch.leave(n * components * line_bytes)) throw Stopped{};
+      look(indices.bytes + row.addressed, r, begin, n);
     }
   }
 }

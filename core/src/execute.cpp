@@ -10,6 +10,7 @@
 #include "sowreap/kernels.hpp"
 #include "sowreap/machine.hpp"
 #include "sowreap/small_float.hpp"
+#include "sowreap/stop.hpp"
 #include "sowreap/threads.hpp"
 #include "sowreap/walk.hpp"
 
@@ -36,6 +37,7 @@ constexpr int64_t least_folded_row = 4;       // fewer items of a row of constan
 constexpr int64_t least_folded_rows = 256;    // fewer rows, are not worth a look,
 constexpr int64_t folded_bytes = 32 << 20;    // and more values not the memory
 constexpr int64_t counts_bytes = 32 << 20;    // of a block of columns that is not packed
+constexpr int64_t unseen_bytes = 16 << 20;  // touched without a look whether the call is to be left
 
 int64_t item_count(const View& v) {
   int64_t n = 1;
@@ -132,11 +134,14 @@ Buffer fold_constant(Plan& plan, int threads) {
     return nullptr;
   Buffer values(static_cast<char*>(std::malloc(static_cast<std::size_t>(rows * item))));
   if (!values) return nullptr;
+  const int64_t parts = batches < threads ? threads * parts_per_thread : 1;
   const int64_t pieces =
-      batches < threads ? std::min<int64_t>(threads * parts_per_thread, pick.extent) : 1;
+      std::min(std::max(parts, pick.extent * magnitude(pick.index) / unseen_bytes), pick.extent);
+  Stop* const stop = current_stop();
   std::atomic<bool> constant{true};
   run_parallel(batches * pieces, threads, [&](int64_t part, int) {
     if (!constant.load(std::memory_order_relaxed)) return;
+    if (stop != nullptr && stop->look()) return constant.store(false);
     const int64_t batch = part / pieces;
     const Range picks = piece({0, pick.extent}, part % pieces, pieces);
     const Walk at(outer, count, batch);
@@ -146,6 +151,7 @@ Buffer fold_constant(Plan& plan, int threads) {
                                  values.get() + (batch * pick.extent + picks.begin) * item))
       constant.store(false);
   });
+  leave_if_stopped();
   if (!constant.load()) return nullptr;
   plan.indices = values.get();
   inner.index = 0;
@@ -347,6 +353,13 @@ bool same_strides(const View& a, const View& b) {
 
 int threads_for(double bytes) { return bytes < parallel_bytes ? 1 : thread_count(); }
 
+// Touched by one pick of one lane.
+int64_t run_bytes(const Work& work) {
+  const int64_t item = work.plan->item, n = work.run.extent;
+  const bool contiguous = work.run.addressed == item && work.run.other == item;
+  return n * (contiguous ? item : std::max(item, cache_line));
+}
+
 void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode = Mode::raise,
              bool include_self = true, const char* fill = nullptr) {
   collapse(plan);
@@ -364,10 +377,14 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
   work.owners = work.packed = work.copies = work.streams = false;
   work.source = plan.addressed;
   work.spare = 0;
+  work.stop = current_stop();
   work.tally = reduction != Reduction::mean        ? Tally::bits
                : plan.pick_total() <= most_counted ? Tally::numbers32
                                                    : Tally::numbers64;
   choose_form(work);
+  work.picks_at_once = chunk;
+  if (work.stop != nullptr)
+    work.picks_at_once = std::clamp<int64_t>(unseen_bytes / run_bytes(work), 1, chunk);
   int64_t reach = 0;
   for (int a = 0; a < plan.axis_count; ++a)
     reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
@@ -375,17 +392,46 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
   work.prefetch = reach > 2 * cache_bytes() && !streams;
 }
 
+// Slices that share their index tuples are cut, so that those of picks_at_once never touch much
+// more than unseen_bytes.
+bool run_part(Kernels::Run kernel, const Work& work, const Part& part, char* buffer) {
+  if (work.stop == nullptr || work.form == Form::columns) return kernel(work, part, buffer);
+  const int64_t bytes = run_bytes(work);
+  const int64_t picks = std::min(work.picks_at_once, part.picks.end - part.picks.begin);
+  const int64_t lanes = std::max<int64_t>(unseen_bytes / (picks * bytes), 1);
+  const int64_t items = bytes <= unseen_bytes
+                            ? work.run.extent
+                            : std::max<int64_t>(unseen_bytes / (bytes / work.run.extent), 1);
+  if (items >= part.run.end - part.run.begin && lanes >= part.free.end - part.free.begin)
+    return kernel(work, part, buffer);
+  Part piece = part;
+  for (int64_t i = part.run.begin; i < part.run.end; i += items) {
+    piece.run = {i, std::min(i + items, part.run.end)};
+    for (int64_t lane = part.free.begin; lane < part.free.end; lane += lanes) {
+      piece.free = {lane, std::min(lane + lanes, part.free.end)};
+      if (work.stop->look() || !kernel(work, piece, buffer)) return false;
+    }
+  }
+  return true;
+}
+
 // False when a kernel met a bad index.
 bool run(const Work& work, const Split& split, int threads, char* buffers, int64_t buffer_bytes) {
   const Kernels::Run kernel = kernels().select(work);
   const int64_t parts = part_count(work, split);
-  if (parts == 1) return kernel(work, part_of(work, split, 0), buffers);
+  if (parts == 1) {
+    const bool good = run_part(kernel, work, part_of(work, split, 0), buffers);
+    if (work.stop != nullptr) leave_if_stopped();
+    return good;
+  }
   std::atomic<bool> good{true};
   run_parallel(parts, threads, [&](int64_t part, int worker) {
     if (!good.load(std::memory_order_relaxed)) return;
-    if (!kernel(work, part_of(work, split, part), buffers + worker * buffer_bytes))
+    if (work.stop != nullptr && work.stop->look()) return;
+    if (!run_part(kernel, work, part_of(work, split, part), buffers + worker * buffer_bytes))
       good.store(false);
   });
+  leave_if_stopped();
   return good.load();
 }
 
@@ -509,9 +555,22 @@ const char* text_of(Along along) {
   }
 }
 
-}  // namespace
-
-namespace {
+// What a call does once its indices are known to be good, or will be seen to be while they are
+// used.
+void write(Call& call, bool nothing) {
+  if (nothing) {
+    if (call.source != nullptr) copy(*call.source, *call.output);
+    return;
+  }
+  Prepared p;
+  prepare(p, call);
+  allocate(p);
+  if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
+  if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
+  check_indices(call.rule);
+  throw Error(Fault::index, call.rule.op, "indices",
+              "indices were changed by another thread during the call.");
+}
 
 // Of a call whose indices were folded: whether all of them are in range.
 bool has_good_values(const Call& call) {
@@ -548,18 +607,9 @@ void execute(Call& call) {
   }
   const bool checks = nothing || call.visible || call.rule.mode != Mode::raise;
   if (checks && !(values && has_good_values(call))) check_indices(call.rule);
-  if (nothing) {
-    if (call.source != nullptr) copy(*call.source, *call.output);
-    return;
-  }
-  Prepared p;
-  prepare(p, call);
-  allocate(p);
-  if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
-  if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
-  check_indices(call.rule);
-  throw Error(Fault::index, call.rule.op, "indices",
-              "indices were changed by another thread during the call.");
+  if (!call.visible) return write(call, nothing);
+  const StopScope scope(nullptr);  // from its first visible byte on a call is finished
+  write(call, nothing);
 }
 
 void copy(const View& from, const View& to) {

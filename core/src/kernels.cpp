@@ -10,6 +10,7 @@
 
 #include "sowreap/small_float.hpp"
 #include "sowreap/walk.hpp"
+#include "sowreap/watch.hpp"
 #include "sowreap/wide.hpp"
 
 namespace sowreap {
@@ -29,6 +30,8 @@ constexpr int64_t line = 64;               // bytes
 constexpr int64_t most_lines = 16;         // of one row; from there on the processor follows
 constexpr int64_t staged_bytes = 16 * chunk;  // of a result that is streamed from the cache
 constexpr int64_t staged_row = 2048;          // bytes; longer rows are streamed from where they are
+
+constexpr int64_t piece_bytes = 4 << 20;  // written without a look whether the call is to be left
 
 // ---- what is done with one item, and with a run of items ----
 
@@ -505,10 +508,11 @@ void borrow_first(Range cells, int64_t* at, int64_t n) {
 }
 
 // Calls use(chunk, offset of its first item in the other array) for the picks of a part, chunk by
-// chunk; the chunk lacks its lane. False when an index was out of range in mode raise.
+// chunk; the chunk lacks its lane. False when an index was out of range in mode raise, or the call
+// is to be left.
 template <bool scatter, class Use>
 bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picked& picked,
-                    const Use& use, char* row = nullptr) {
+                    Watch& watch, const Use& use, char* row = nullptr) {
   const Plan& plan = *work.plan;
   const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
   const Loop& pick = plan.picks[plan.pick_count - 1];
@@ -520,12 +524,15 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
   c.step = pick.other;
   c.cells = picked.cells;
+  const int64_t pick_bytes =
+      line + (part.free.end - part.free.begin) * (part.run.end - part.run.begin) * plan.item;
   Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
   int64_t at = part.picks.begin % pick.extent;
   for (int64_t done = part.picks.begin; done < part.picks.end;) {
     int64_t count = pick.extent - at;
-    if (count > chunk) count = chunk;
+    if (count > work.picks_at_once) count = work.picks_at_once;
     if (count > part.picks.end - done) count = part.picks.end - done;
+    if (watch.leave(count * pick_bytes)) return false;
     const char* indices = plan.indices + batch.index + outer.index + at * pick.index;
     const bool good = resolve_tuples(work, resolve_values, indices, pick.index, count, picked);
     if (!good && work.mode == Mode::raise) return false;
@@ -709,14 +716,18 @@ int64_t take_counts(const Counts& counts, const int64_t* numbers, int64_t base, 
 
 // Divides means by walking over the cells, not over the picks once more: in the order of memory,
 // and each cell is met once. For tuples of one component.
-void settle_in_order(const Work& work, const Part& part, const Walk& batch, const Counts& counts) {
+// False when the call is to be left.
+bool settle_in_order(const Work& work, const Part& part, const Walk& batch, const Counts& counts,
+                     Watch& watch) {
   const Divide divide = select_divide(work.dtype);
   const int64_t base = work.include_self ? 1 : 0, n = part.run.end - part.run.begin;
   int64_t terms[chunk];
   Chunk c{};
+  c.addressed = work.plan->addressed + batch.addressed;
   c.unit = work.plan->axes[0].stride;
   for (int64_t begin = 0; begin < counts.cells; begin += chunk) {
     const int64_t count = counts.cells - begin < chunk ? counts.cells - begin : chunk;
+    if (watch.leave(count * n * line)) return false;
     counts.visit([&](const auto counter) {
       for (int64_t i = 0; i < count; ++i) {
         const auto met = static_cast<int64_t>(counter.take(begin + i));
@@ -731,27 +742,38 @@ void settle_in_order(const Work& work, const Part& part, const Walk& batch, cons
       }
     });
   }
+  return true;
+}
+
+// Zeros, or a copy of `from`. False when the call is to be left.
+[[gnu::noinline]] bool write_bytes(char* to, const char* from, int64_t bytes, Watch& watch) {
+  for (int64_t at = 0; at < bytes; at += piece_bytes) {
+    const int64_t n = bytes - at < piece_bytes ? bytes - at : piece_bytes;
+    if (watch.leave(n)) return false;
+    if (from == nullptr) {
+      std::memset(to + at, 0, static_cast<std::size_t>(n));
+    } else {
+      std::memcpy(to + at, from + at, static_cast<std::size_t>(n));
+    }
+  }
+  return true;
 }
 
 // After the picks of a batch: means are divided, and all counts are zero again.
 bool settle(const Work& work, const Part& part, const Walk& batch, const Counts& counts,
-            Picked& picked) {
+            Picked& picked, Watch& watch) {
   const bool mean = work.reduction == Reduction::mean;
-  if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin) {
-    if (counts.bytes > 0) std::memset(counts.at, 0, static_cast<std::size_t>(counts.bytes));
-    return true;
-  }
+  if (!mean && counts.bytes / 8 <= part.picks.end - part.picks.begin)
+    return write_bytes(counts.at, nullptr, counts.bytes, watch);
   constexpr int64_t cells_per_pick = 4;  // which cost about as much to walk over
   if (mean && work.plan->axis_count == 1 &&
-      counts.cells / cells_per_pick <= part.picks.end - part.picks.begin) {
-    settle_in_order(work, part, batch, counts);
-    return true;
-  }
+      counts.cells / cells_per_pick <= part.picks.end - part.picks.begin)
+    return settle_in_order(work, part, batch, counts, watch);
   const Divide divide = mean ? select_divide(work.dtype) : nullptr;
   const int64_t base = work.include_self ? 1 : 0, n = part.run.end - part.run.begin;
   const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
   int64_t terms[chunk];
-  return for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
+  return for_each_chunk<true>(work, part, batch, picked, watch, [&](Chunk& c, int64_t other) {
     c.count = take_counts(counts, numbers, base, picked, c.count, terms);
     if (!mean) return;
     for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
@@ -766,12 +788,12 @@ bool settle(const Work& work, const Part& part, const Walk& batch, const Counts&
 
 template <class Op, class Mover>
 bool run_counted(const Op& op, const Mover& mover, const Work& work, const Part& part,
-                 const Walk& batch, char* buffer, Picked& picked) {
+                 const Walk& batch, char* buffer, Picked& picked, Watch& watch) {
   const Counts counts(work, part, buffer);
   const int64_t n = part.run.end - part.run.begin;
   const int64_t* numbers = work.plan->axis_count == 1 ? picked.cells : picked.numbers;
   Firsts firsts;
-  const bool good = for_each_chunk<true>(work, part, batch, picked, [&](Chunk& c, int64_t other) {
+  const auto count_and_apply = [&](Chunk& c, int64_t other) {
     int64_t first = 0;
     if (work.include_self) {
       counts.for_each(numbers, c.count,
@@ -787,8 +809,9 @@ bool run_counted(const Op& op, const Mover& mover, const Work& work, const Part&
       apply_chunk<true>(mover, begun, work.run, n, work.prefetch);
       apply_chunk<true>(op, lane, work.run, n, work.prefetch);
     });
-  });
-  return good && settle(work, part, batch, counts, picked);
+  };
+  return for_each_chunk<true>(work, part, batch, picked, watch, count_and_apply) &&
+         settle(work, part, batch, counts, picked, watch);
 }
 
 template <class Op>
@@ -808,16 +831,18 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
   const int64_t n = part.run.end - part.run.begin;
   Picked picked;
   const int64_t row_bytes = work.copies ? plan.axes[0].length * op.width() : 0;
+  Watch watch(work.stop);
+  const StreamFence fence(work.streams);
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     char* const output = plan.addressed + batch.addressed;
     char* const row = work.copies && work.streams ? buffer : output;
     if (work.copies) {
-      std::memcpy(row, work.source + batch.addressed, static_cast<std::size_t>(row_bytes));
+      if (!write_bytes(row, work.source + batch.addressed, row_bytes, watch)) return false;
     }
     if constexpr (!Op::moves) {
       if (work.counted) {
-        if (!run_counted(op, mover, work, part, batch, buffer, picked)) return false;
+        if (!run_counted(op, mover, work, part, batch, buffer, picked, watch)) return false;
         continue;
       }
     }
@@ -831,10 +856,9 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
         if constexpr (!scatter) fill_absent(op, work, lane, picked, n);
       });
     };
-    if (!for_each_chunk<scatter>(work, part, batch, picked, apply_lanes, row)) return false;
+    if (!for_each_chunk<scatter>(work, part, batch, picked, watch, apply_lanes, row)) return false;
     if (row != output) stream(output, row, row_bytes);
   }
-  if (work.streams) fence_streams();
   return true;
 }
 
@@ -912,16 +936,18 @@ void apply_counted(const Op& op, const Block& block, const char* other, const in
   }
 }
 
-// The end of a mean, for all items of a block.
-void divide_block(const Work& work, const Block& block) {
+// The end of a mean, for all items of a block. False when the call is to be left.
+bool divide_block(const Work& work, const Block& block, Watch& watch) {
   const Divide divide = select_divide(work.dtype);
   const int64_t base = work.include_self ? 1 : 0;
   int64_t terms[chunk];
   for (int64_t r = 0; r < work.plan->axes[0].length; ++r) {
     const std::uint32_t* counts = block.counts + r * block.width;
+    if (watch.leave(block.width * line)) return false;
     for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] == 0 ? 0 : counts[j] + base;
     divide(work, block.base + r * block.unit, block.step, block.width, terms, 1);
   }
+  return true;
 }
 
 template <bool write>
@@ -973,10 +999,11 @@ void stream_rows(char* to, int64_t step, const char* from, int64_t bytes, int64_
 }
 
 // Picks from `picks.begin` on whose rows of indices are constant, as those of a graph network are:
-// each is one run. Returns how many, at most a chunk; -1 where an index is out of range.
+// each is one run. Returns how many, at most a chunk; -1 where an index is out of range, or the
+// call is to be left.
 template <bool scatter, class Op>
 int64_t apply_constant(const Op& op, const Work& work, const Block& block, const char* indices,
-                       Range picks) {
+                       Range picks, Watch& watch) {
   constexpr int64_t worth_a_look = 4, rows_fetched = 16;
   const Loop& pick = work.plan->picks[0];
   const int64_t step = work.run.index, width = block.width, bytes = width * op.width();
@@ -992,6 +1019,7 @@ int64_t apply_constant(const Op& op, const Work& work, const Block& block, const
   const bool streams = !scatter && work.streams && bytes >= 4 * line && block.step == op.width();
   int64_t r = 0;
   do {
+    if (watch.leave(width * line)) return -1;
     if (fetches && r + rows_fetched < n)
       fetch<scatter>(block.base + cells[r + rows_fetched] * block.unit, bytes);
     char* addressed = block.base + cells[r] * block.unit;
@@ -1020,7 +1048,7 @@ int64_t columns_ahead(const Work& work, int64_t width) {
 // The picks [begin, end) of one block.
 template <bool scatter, class Op>
 bool apply_block(const Op& op, const Work& work, const Block& block, const char* indices,
-                 Range picks) {
+                 Range picks, Watch& watch) {
   const Loop& pick = work.plan->picks[0];
   const Resolve resolve_values = select_resolve(work.plan->index_dtype, work.mode);
   const int64_t width = block.width, bytes = width * op.width(), rows_at_once = chunk / width;
@@ -1029,11 +1057,13 @@ bool apply_block(const Op& op, const Work& work, const Block& block, const char*
   int64_t cells[chunk];
   alignas(line) char staged[scatter ? line : staged_bytes];  // rows that are streamed
   for (int64_t p = picks.begin, rows = 0; p < picks.end; p += rows) {
-    const int64_t constant = apply_constant<scatter>(op, work, block, indices, {p, picks.end});
+    const int64_t constant =
+        apply_constant<scatter>(op, work, block, indices, {p, picks.end}, watch);
     if (constant < 0) return false;
     p += constant;
     rows = constant > 0 ? 1 : rows_at_once;  // a row between constant ones costs itself alone
     if (rows > picks.end - p) rows = picks.end - p;
+    if (watch.leave(rows * width * line)) return false;
     const bool good =
         resolve_rows(work, resolve_values, indices + p * pick.index, width, rows, cells);
     if (!good && work.mode == Mode::raise) return false;
@@ -1075,6 +1105,8 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
   const Plan& plan = *work.plan;
   const Axis& axis = plan.axes[0];
   const int64_t first = part.run.begin, width = part.run.end - first;
+  Watch watch(work.stop);
+  const StreamFence fence(work.streams);
   Walk batch(work.batch, work.batch_count, part.batch.begin);
   for (int64_t b = part.batch.begin; b < part.batch.end; ++b, batch.next()) {
     char* addressed = plan.addressed + batch.addressed + first * work.run.addressed;
@@ -1106,15 +1138,15 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
       const int64_t items = axis.length * width;
       block.counts = reinterpret_cast<std::uint32_t*>(
           packed + (work.packed ? whole_lines(items * op.width()) : 0));
-      if (items > 0)
-        std::memset(block.counts, 0, static_cast<std::size_t>(items) * sizeof *block.counts);
+      const auto bytes = items * static_cast<int64_t>(sizeof *block.counts);
+      if (!write_bytes(reinterpret_cast<char*>(block.counts), nullptr, bytes, watch)) return false;
     }
     const char* indices = plan.indices + batch.index + first * work.run.index;
-    if (!apply_block<scatter>(op, work, block, indices, part.picks)) return false;
-    if (work.counted && work.reduction == Reduction::mean) divide_block(work, block);
+    if (!apply_block<scatter>(op, work, block, indices, part.picks, watch)) return false;
+    if (work.counted && work.reduction == Reduction::mean && !divide_block(work, block, watch))
+      return false;
     if (scatter && work.packed) unpack(mover, work, packed, addressed, width);
   }
-  if (work.streams) fence_streams();
   return true;
 }
 

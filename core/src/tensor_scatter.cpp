@@ -5,6 +5,8 @@
 
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
+#include "sowreap/stop.hpp"
+#include "sowreap/watch.hpp"
 
 namespace sowreap {
 namespace {
@@ -13,6 +15,8 @@ using std::int64_t;
 using std::uint64_t;
 
 constexpr int64_t small_bytes = 8192;  // planning the moves of fewer would take longer than them
+// What a row without many bytes costs, for a Watch.
+constexpr int64_t line_bytes = 64, copy_bytes = 4096;
 
 struct WriteIndex {
   bool negative;
@@ -60,7 +64,9 @@ void check_write_indices(const CacheWrite& call) {
   const View& starts = *call.write_indices;
   const int64_t rows =
       starts.strides[0] == 0 ? std::min<int64_t>(starts.shape[0], 1) : starts.shape[0];
+  Watch watch(current_stop());
   for (int64_t row = 0; row < rows; ++row) {
+    if (watch.leave(line_bytes)) throw Stopped{};
     const WriteIndex start = load(starts, row);
     const bool beyond =
         !call.circular && steps > 0 && start.value > static_cast<uint64_t>(length - steps);
@@ -158,6 +164,7 @@ double work_bytes(const CacheWrite& call) {
 void execute(const CacheWrite& call) {
   check_write_indices(call);
   if (write_if_small(call)) return;
+  const StopScope scope(call.visible ? nullptr : current_stop());
   if (!call.in_place) copy(*call.past_cache, *call.output);
   const int64_t rows = call.past_cache->shape[0];
   for (int d = 0; d < call.update->rank; ++d) {
@@ -165,7 +172,9 @@ void execute(const CacheWrite& call) {
   }
   if (call.write_indices == nullptr) return write_rows(call, 0, rows, {false, 0});
   // Neighbouring rows with one write index are one run.
+  Watch watch(current_stop());
   for (int64_t row = 0; row < rows;) {
+    if (watch.leave(copy_bytes)) throw Stopped{};
     const WriteIndex start = load(*call.write_indices, row);
     int64_t next = row + 1;
     while (next < rows && load(*call.write_indices, next).value == start.value) ++next;

@@ -11,6 +11,8 @@
 #include <pthread.h>
 #endif
 
+#include "sowreap/stop.hpp"
+
 namespace sowreap {
 namespace {
 
@@ -22,10 +24,12 @@ class Pool {
  public:
   // False when another call has the workers.
   bool run(std::int64_t parts, int threads, Task task, void* context) {
-    std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
-    if (!turn.owns_lock()) return false;
+    Stop* const stop = current_stop();
     {
       std::lock_guard<std::mutex> lock(state_);
+      if (taken_) return false;
+      taken_ = true;
+      whole_ = stop == nullptr;
       while (started_ < threads - 1 && start_worker()) {
       }
       task_ = task;
@@ -38,21 +42,33 @@ class Pool {
     }
     wake_.notify_all();
     take_parts(task, context, parts, 0);
-    std::unique_lock<std::mutex> lock(state_);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    if (stop != nullptr) {
+      look_while_busy(*stop);
+    } else {
+      std::unique_lock<std::mutex> lock(state_);
+      done_.wait(lock, [this] { return busy_ == 0; });
+      release();
+    }
     return true;
   }
 
+  // A fork waits for a call that cannot be left, which may write what the child can see. It must
+  // not wait for another: what that asks may be waiting for the fork, or be what forks.
   void lock_for_fork() {
-    turn_.lock();
-    state_.lock();
+    std::unique_lock<std::mutex> lock(state_);
+    free_.wait(lock, [this] { return !taken_ || !whole_; });
+    lock.release();
   }
-  void unlock_after_fork() {
-    state_.unlock();
-    turn_.unlock();
-  }
+  void unlock_after_fork() { state_.unlock(); }
 
  private:
+  void release() {
+    taken_ = false;
+    free_.notify_all();
+  }
+
+  void look_while_busy(Stop& stop);
+
   // Without a further thread (a limit of the system, no memory) the call goes on with those that
   // there are.
   bool start_worker() {
@@ -89,9 +105,9 @@ class Pool {
     }
   }
 
-  std::mutex turn_;   // held by the call that has the workers
-  std::mutex state_;  // guards what follows
-  std::condition_variable wake_, done_;
+  std::mutex state_;                    // guards what follows
+  bool taken_ = false, whole_ = false;  // a call has the workers; one that cannot be left
+  std::condition_variable wake_, done_, free_;
   std::atomic<std::int64_t> next_{0};
   Task task_ = nullptr;
   void* context_ = nullptr;
@@ -105,12 +121,24 @@ std::atomic<Pool*> pool{nullptr};
 
 #if !defined(_WIN32)
 // A child has the forking thread alone. It gets a new pool; the old one, whose threads are gone, is
-// left behind. The parent waits until no call has the workers, so the child finds no call half
-// done.
+// left behind.
 void before_fork() { pool.load()->lock_for_fork(); }
 void after_fork_in_parent() { pool.load()->unlock_after_fork(); }
 void after_fork_in_child() { pool.store(new Pool); }
 #endif
+
+// A call that asks may find itself in the child of a fork, with parts in workers that are gone.
+void Pool::look_while_busy(Stop& stop) {
+  while (pool.load() == this) {
+    {
+      std::unique_lock<std::mutex> lock(state_);
+      if (done_.wait_for(lock, Stop::least_interval, [this] { return busy_ == 0; }))
+        return release();
+    }
+    stop.look();
+  }
+  stop.stop();
+}
 
 Pool& the_pool() {
   static const bool made = [] {

@@ -20,6 +20,7 @@
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
 #include "sowreap/plan.hpp"
+#include "sowreap/stop.hpp"
 #include "sowreap/threads.hpp"
 
 namespace {
@@ -139,6 +140,39 @@ std::vector<char> write_cache() {
   return output.bytes;
 }
 
+// A call without end, which is left when asked; what asks makes a call of its own. (`indices` and
+// `updates` repeat one item.)
+std::vector<char> leave_endless() {
+  const Array data({1000, 64}, Dtype::float32, 4), output({1000, 64}, Dtype::float32, 4);
+  const Array index({1}, Dtype::int64, 8), update({1}, Dtype::float32, 4);
+  const int64_t many = int64_t{1} << 40;
+  const int64_t index_shape[] = {many, 1}, update_shape[] = {many, 64}, none[] = {0, 0};
+  const View indices{index.view.bytes, 2, index_shape, none, Dtype::int64, 8};
+  const View updates{update.view.bytes, 2, update_shape, none, Dtype::float32, 4};
+  std::vector<char> inner;
+  const auto ask = [](void* self) {
+    auto& made = *static_cast<std::vector<char>*>(self);
+    const bool again = !made.empty();
+    made = add_columns();
+    return again;
+  };
+  Stop stop(ask, &inner);
+  const StopScope scope(&stop);
+  try {
+    run({plan_nd(output.view, indices, 0, updates, true),
+         {"scatter_nd", &data.view, &indices, 0, true},
+         Dtype::float32,
+         Reduction::add,
+         &data.view,
+         &output.view,
+         false},
+        output);
+  } catch (const Stopped&) {
+    return inner;
+  }
+  return {};
+}
+
 const std::function<std::vector<char>()> calls[] = {
     gather_rows,
     add_columns,
@@ -147,6 +181,7 @@ const std::function<std::vector<char>()> calls[] = {
     [] { return add_rows(Dtype::float32, 4); },
     [] { return add_rows(Dtype::float8_e4m3fn, 1); },
     [] { return add_rows(Dtype::uint4, 1); },
+    leave_endless,
 };
 
 #if !defined(_WIN32)

@@ -7,7 +7,7 @@ numbers), and NumPy then moves the items. Checks and errors are thus those of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from sowreap._arrays import check_result
 from sowreap._errors import DtypeError
 
 Array = NDArray[Any]
+
+_AT_ONCE = 1 << 20  # items that NumPy moves, from one answer to signals to the next
 
 
 class Names(NamedTuple):
@@ -58,6 +60,10 @@ def _take(array: Array, positions: NDArray[np.int64]) -> Array:
     return taken.reshape(positions.shape)
 
 
+def _pieces(size: int) -> Iterator[slice]:
+    return (slice(begin, begin + _AT_ONCE) for begin in range(0, size, _AT_ONCE))
+
+
 def _deliver(
     operator: str, result: Array, out: Any, inputs: tuple[Array, ...], base: Array | None
 ) -> Any:
@@ -72,13 +78,14 @@ def _gathered(
     operator: str, data: Array, indices: Array, positions: NDArray[np.int64], fill: Any, out: Any
 ) -> Any:
     result = np.empty(positions.shape, dtype=data.dtype)
-    present = positions >= 0
-    if present.all():
-        if positions.size:
-            result[...] = _take(data, positions)
-    else:
-        result[present] = _take(data, positions[present])
-        result[~present] = fill
+    flat, places = result.reshape(-1), positions.reshape(-1)
+    for piece in _pieces(places.size):
+        present = places[piece] >= 0
+        if present.all():
+            flat[piece] = _take(data, places[piece])
+        else:
+            flat[piece][present] = _take(data, places[piece][present])
+            flat[piece][~present] = fill
     return _deliver(operator, result, out, (data, indices), None)
 
 
@@ -186,10 +193,12 @@ def _scattered(
     if joining.reduction == "add":
         result = _concatenated(names, data, updates, targets(), dtype, joining.include_self)
     else:
-        result = data.astype(dtype)
-        hit = order >= 0
-        if hit.any():
-            result[hit] = _take(updates, order[hit])
+        result = data.astype(dtype, order="C")
+        flat, places = result.reshape(-1), order.reshape(-1)
+        for piece in _pieces(places.size):
+            hit = places[piece] >= 0
+            if hit.any():
+                flat[piece][hit] = _take(updates, places[piece][hit])
     return _deliver(names.operator, result, out, (data, indices, updates), data)
 
 

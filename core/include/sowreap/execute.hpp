@@ -51,6 +51,7 @@ struct Call {
 // Bytes that the call reads and writes, roughly.
 double work_bytes(const Call& call);
 
+// Throws Stopped when it is left (stop.hpp).
 void execute(Call& call);
 
 // tensor_scatter: `update` is written along `axis` of the cache, from each batch row's write index
@@ -62,7 +63,8 @@ struct CacheWrite {
   int axis;
   bool circular;
   const View* output;
-  bool in_place;  // output is past_cache itself
+  bool in_place;        // output is past_cache itself
+  bool visible = true;  // as that of Call
 };
 double work_bytes(const CacheWrite& call);
 void execute(const CacheWrite& call);

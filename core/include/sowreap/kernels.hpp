@@ -10,6 +10,8 @@
 
 namespace sowreap {
 
+class Stop;
+
 enum class Form : std::uint8_t {
   slices,   // all items of an inner run share their index tuple; a run may be a single item
   columns,  // each item of an inner run has its own index
@@ -74,6 +76,9 @@ struct Work {
   // scatter writes it back from there.
   bool packed;
   const char* source;
+  Stop* stop;  // what the call is left by; null where it cannot be
+  // slices: index tuples that are resolved at once, from one look at `stop` to the next.
+  std::int64_t picks_at_once;
 };
 
 // Index tuples that are resolved at once; also the most columns that a part of the columns form may
@@ -87,7 +92,8 @@ constexpr std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 6
 inline constexpr std::int64_t most_counted = 0xffffffff;
 
 struct Kernels {
-  // False: a value of indices was out of range, and the output is not to be used.
+  // False: a value of indices was out of range, or the call is to be left; the output is not to be
+  // used.
   using Run = bool (*)(const Work&, const Part&, char* buffer);
   Run (*select)(const Work&);
   // Whether `count` values are all in [-length, length - 1].

@@ -46,7 +46,7 @@ std::int64_t gather_wide([[maybe_unused]] char* to, [[maybe_unused]] const char*
 }
 
 // Copies bytes that will not be read again soon: whole cache lines go to memory without having been
-// read from there. Other threads see them after `fence_streams`.
+// read from there. Other threads see them when a StreamFence has ended.
 inline void stream(char* __restrict to, const char* __restrict from, std::int64_t bytes) {
 #if defined(__SSE2__)
   constexpr std::int64_t line = 64;
@@ -73,11 +73,16 @@ inline void stream(char* __restrict to, const char* __restrict from, std::int64_
 #endif
 }
 
-inline void fence_streams() {
+struct StreamFence {
+  bool streams;
+  explicit StreamFence(bool streams) : streams(streams) {}
+  StreamFence(const StreamFence&) = delete;
+  ~StreamFence() {
 #if defined(__SSE2__)
-  _mm_sfence();
+    if (streams) _mm_sfence();
 #endif
-}
+  }
+};
 
 }  // namespace SOWREAP_ISA
 }  // namespace sowreap
