@@ -1,6 +1,7 @@
 """The table and the plots of ``docs/benchmarks.md``, from the JSON of ``python -m benchmarks``.
 
-``python -m benchmarks.report rows.json`` writes them; matplotlib draws.
+``python -m benchmarks.report rows.json`` writes them, with ``--growth growth.json`` also the lines
+of ``python -m benchmarks.growth``; matplotlib draws.
 """
 
 from __future__ import annotations
@@ -56,13 +57,60 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + f" | {ratio} | {limit} |"
 
 
-def plot(results: list[dict[str, Any]], path: Path, title: str) -> None:
+GROWTH = """## Growth
+
+Nanoseconds for each item of a call that makes a fresh result, against the number of items; and for
+each of 500,000 updates added in place, against the number of cells that they fall into. Made by
+`python -m benchmarks.growth --json growth.json`. A flat line is time in proportion to size. Calls
+of a thousand items pay for the call itself; lines rise where data leaves the second level of the
+cache (2 MB here, 500,000 items) and where address translation no longer has all pages at hand.
+Many updates for one cell wait for each other's sums: floats must be added in order.
+
+![time against size](pictures/benchmarks-growth-size.svg)
+
+![time against duplicates](pictures/benchmarks-growth-duplicates.svg)
+"""
+
+
+def pyplot() -> Any:
     import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "sowreap", "font.size": 8})
+    return plt
+
+
+def plot_growth(points: list[dict[str, Any]], path: Path, label: str, unit: str) -> None:
+    """One line for each kind of call; whole on two threads, dashed on one."""
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+    colors = ("#4477aa", "#cc6677", "#228833", "#aa3377", "#888888")
+    names = list(dict.fromkeys(p["line"] for p in points))
+    for name, color in zip(names, colors, strict=False):
+        for threads, style in ((1, "--"), (2, "-")):
+            own = [p for p in points if p["line"] == name and p["threads"] == threads]
+            axes.plot(
+                [p["x"] for p in own],
+                [p["ns"] for p in own],
+                style,
+                color=color,
+                marker=".",
+                label=f"{name}, {threads} thread{'s' if threads > 1 else ''}",
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(label)
+    axes.set_ylabel(unit)
+    axes.legend(fontsize=6, ncols=2)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def plot(results: list[dict[str, Any]], path: Path, title: str) -> None:
+    plt = pyplot()
     shown = [r for r in results if r["ratio"] is not None]
     shown.sort(key=lambda r: r["ratio"])
     figure, axes = plt.subplots(figsize=(8, 0.19 * len(shown) + 1), layout="constrained")
@@ -121,10 +169,18 @@ def page(measured: dict[str, Any], pictures: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=Path)
+    parser.add_argument("--growth", type=Path)
     options = parser.parse_args()
     pictures = DOCS / "pictures"
     pictures.mkdir(exist_ok=True)
     text = page(json.loads(options.rows.read_text()), pictures)
+    if options.growth:
+        growth = json.loads(options.growth.read_text())
+        path = pictures / "benchmarks-growth-size.svg"
+        plot_growth(growth["size"], path, "items", "ns for each item")
+        path = pictures / "benchmarks-growth-duplicates.svg"
+        plot_growth(growth["duplicates"], path, "cells", "ns for each update")
+        text += "\n" + GROWTH
     (DOCS / "benchmarks.md").write_text(text)
 
 
