@@ -97,7 +97,7 @@ def check_by_numpy(drawn: Call) -> None:
     assert_same(got, want)
 
 
-def draw(seed: int, number: int) -> tuple[Call, Source, bool]:
+def draw_case(seed: int, number: int) -> tuple[Call, Source, bool]:
     """Return a call, what it was drawn from, and whether it is a small one."""
     source = Source(seed, number)
     if number % MEDIUM_EVERY:
@@ -117,7 +117,7 @@ def describe(drawn: Call, is_small: bool) -> str:
 
 def run_case(seed: int, number: int) -> tuple[str, str | None]:
     """Return the operator, and what differs if anything does."""
-    drawn, source, is_small = draw(seed, number)
+    drawn, source, is_small = draw_case(seed, number)
     try:
         if is_small:
             check_small(drawn, source)
@@ -126,7 +126,7 @@ def run_case(seed: int, number: int) -> tuple[str, str | None]:
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         again = f"python -m tests.soak --seed {seed} --case {number}"
-        before, *_ = draw(seed, number)  # a call in place has changed its own
+        before, *_ = draw_case(seed, number)  # a call in place has changed its own
         return drawn.operator, f"{reason}\n  {again}\n  {describe(before, is_small)}"
     return drawn.operator, None
 
