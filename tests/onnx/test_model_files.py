@@ -151,7 +151,7 @@ def test_names_that_are_no_text_are_refused():
 def test_bytes_that_only_one_parser_of_protobuf_takes_are_refused():
     """A field of the number 0 in an unknown group: not checked when a model is read."""
     content = table_model().SerializeToString() + b"\x0b\x00\x00\x0c"
-    with pytest.raises(ModelError, match="model is broken: .* malformed"):
+    with pytest.raises(ModelError, match=r"model is broken: .* malformed"):
         reference_session(content)
 
 

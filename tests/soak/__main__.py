@@ -97,24 +97,27 @@ def check_by_numpy(drawn: Call) -> None:
     assert_same(got, want)
 
 
+def draw_case(seed: int, number: int) -> tuple[Call, Source, bool]:
+    """Return a call, what it was drawn from, and whether it is a small one."""
+    source = Source(seed, number)
+    if number % MEDIUM_EVERY:
+        return draw_small(source), source, True
+    return (draw_medium if number % LARGE_EVERY else draw_large)(source), source, False
+
+
 def describe(drawn: Call, is_small: bool) -> str:
     """Return the call as a line, small arrays with their values."""
-    if not is_small:
+    if is_small:
+        text = paste(drawn.operator, drawn.arrays, drawn.attributes)
+    else:
         words = [f"{name} {a.dtype}{list(a.shape)}" for name, a in drawn.arrays.items()]
         text = f"{drawn.operator}({', '.join(words)}, {drawn.attributes})"
-    else:
-        text = paste(drawn.operator, drawn.arrays, drawn.attributes)
     return f"{text}, {drawn.threads} threads{', out ' * bool(drawn.out)}{drawn.out}"
 
 
 def run_case(seed: int, number: int) -> tuple[str, str | None]:
     """Return the operator, and what differs if anything does."""
-    source = Source(seed, number)
-    is_small = number % MEDIUM_EVERY != 0
-    if is_small:
-        drawn = draw_small(source)
-    else:
-        drawn = draw_medium(source) if number % LARGE_EVERY else draw_large(source)
+    drawn, source, is_small = draw_case(seed, number)
     try:
         if is_small:
             check_small(drawn, source)
@@ -123,7 +126,8 @@ def run_case(seed: int, number: int) -> tuple[str, str | None]:
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         again = f"python -m tests.soak --seed {seed} --case {number}"
-        return drawn.operator, f"{reason}\n  {again}\n  {describe(drawn, is_small)}"
+        before, *_ = draw_case(seed, number)  # a call in place has changed its own
+        return drawn.operator, f"{reason}\n  {again}\n  {describe(before, is_small)}"
     return drawn.operator, None
 
 
