@@ -68,6 +68,13 @@ void check_write_indices(const CacheWrite& call) {
   }
 }
 
+// The write index may have been changed by another thread since it was checked: it is folded into
+// the axis again. (Division takes longer than all else that a small row does.)
+int64_t fold(WriteIndex start, int64_t length) {
+  const auto end = static_cast<uint64_t>(length);
+  return static_cast<int64_t>(start.value < end ? start.value : start.value % end);
+}
+
 // A box of an array: the same strides, other sizes and another first item.
 struct Box {
   Shape shape;
@@ -100,9 +107,7 @@ void write_run(const CacheWrite& call, int64_t row, int64_t rows, int64_t from, 
 
 void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex start) {
   const int64_t length = call.past_cache->shape[call.axis], steps = call.update->shape[call.axis];
-  // The write index may have been changed by another thread since it was checked: fold it into the
-  // axis again.
-  const int64_t begin = static_cast<int64_t>(start.value % static_cast<uint64_t>(length));
+  const int64_t begin = fold(start, length);
   const int64_t before_end = std::min(steps, length - begin);
   write_run(call, row, rows, 0, begin, before_end);
   if (call.circular && before_end < steps)
@@ -136,7 +141,7 @@ bool write_if_small(const CacheWrite& call) {
   for (int64_t run = 0; run < cache.shape[0] * heads; ++run) {
     const View* starts = call.write_indices;
     const WriteIndex start = starts == nullptr ? WriteIndex{false, 0} : load(*starts, run / heads);
-    const int64_t begin = static_cast<int64_t>(start.value % static_cast<uint64_t>(length));
+    const int64_t begin = fold(start, length);
     const int64_t before_end = std::min(steps, length - begin);
     write(run, 0, begin, before_end);
     if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
