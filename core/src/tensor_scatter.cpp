@@ -25,6 +25,11 @@ struct WriteIndex {
 
 WriteIndex load(const View& write_indices, int64_t row) {
   const char* at = write_indices.bytes + row * write_indices.strides[0];
+  if (write_indices.dtype == Dtype::int64) {  // of ONNX, and so of most
+    int64_t value;
+    std::memcpy(&value, at, sizeof value);
+    return {value < 0, static_cast<uint64_t>(value)};
+  }
   return visit_index(write_indices.dtype, [at](auto value) {
     std::memcpy(&value, at, sizeof value);
     return WriteIndex{value < 0, static_cast<uint64_t>(value)};
@@ -138,13 +143,14 @@ bool write_if_small(const CacheWrite& call) {
                 update.bytes + (run * steps + from) * position,
                 static_cast<std::size_t>(count * position));
   };
-  for (int64_t run = 0; run < cache.shape[0] * heads; ++run) {
+  for (int64_t row = 0; row < cache.shape[0]; ++row) {
     const View* starts = call.write_indices;
-    const WriteIndex start = starts == nullptr ? WriteIndex{false, 0} : load(*starts, run / heads);
-    const int64_t begin = fold(start, length);
+    const int64_t begin = starts == nullptr ? 0 : fold(load(*starts, row), length);
     const int64_t before_end = std::min(steps, length - begin);
-    write(run, 0, begin, before_end);
-    if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
+    for (int64_t run = row * heads; run < (row + 1) * heads; ++run) {
+      write(run, 0, begin, before_end);
+      if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
+    }
   }
   return true;
 }
