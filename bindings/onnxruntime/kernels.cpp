@@ -234,8 +234,7 @@ bool moved_if_small(const Kernel& kernel, const View& data, const View& indices,
                     const View* target) {
   const Kind kind = kernel.op().kind;
   const bool tuples = kernel.op().tuples;
-  if (kernel.reduction != Reduction::none || (kind == Kind::gather_nd && kernel.axis != 0))
-    return false;
+  if (kind == Kind::gather_nd && kernel.axis != 0) return false;
   const Address address = tuples                 ? Address::tuples
                           : kind == Kind::gather ? Address::cells
                                                  : Address::elements;
@@ -259,12 +258,14 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   check_output(kernel, shape);
   if (type.bytes == 0) {
     const SessionPool pool(kernel, context);
-    const auto call = [&](const View& positions, const View& picked) {
-      return make_call(kernel, positions, indices.view(), picked, nullptr);
+    const auto gather = [&](const View& positions, const View& picked) {
+      if (moved_if_small(kernel, positions, indices.view(), picked, nullptr)) return;
+      Call call = make_call(kernel, positions, indices.view(), picked, nullptr);
+      execute(call);
     };
     const auto make_output = [&] { return output(kernel, context, shape); };
-    if (!scatter) return gather_text(kernel.table, data, shape, call, make_output);
-    return scatter_text(kernel.table, data, updates, kernel.reduction == Reduction::add, call,
+    if (!scatter) return gather_text(kernel.table, data, shape, gather, make_output);
+    return scatter_text(kernel.table, data, updates, kernel.reduction == Reduction::add, gather,
                         make_output);
   }
   const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
@@ -273,7 +274,9 @@ void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
   const bool in_place = scatter && out.view().bytes == data.view().bytes;
   if (!in_place) refuse_overlap(kernel, out, data, "data");
   const View& other = scatter ? updates.view() : out.view();
-  if (moved_if_small(kernel, data.view(), indices.view(), other, scatter ? &out.view() : nullptr))
+  const View* target = scatter ? &out.view() : nullptr;
+  if (kernel.reduction == Reduction::none &&
+      moved_if_small(kernel, data.view(), indices.view(), other, target))
     return;
   const SessionPool pool(kernel, context);
   Call call =

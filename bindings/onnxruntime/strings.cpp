@@ -71,11 +71,10 @@ void put(Table table, Value* output, std::size_t i, std::string_view text) {
 
 }  // namespace
 
-void gather_text(Table table, const Tensor& data, const Shape& shape, const MakeGather& make_call,
+void gather_text(Table table, const Tensor& data, const Shape& shape, const Gather& gather,
                  const MakeOutput& make_output) {
   const Positions all(shape_of(data.view()), 0), picked(shape, 0);
-  Call call = make_call(all.view(), picked.view());
-  execute(call);
+  gather(all.view(), picked.view());
   const Strings strings(table, data);
   Value* output = make_output();
   for (std::size_t i = 0; i < picked.values().size(); ++i)
@@ -83,11 +82,10 @@ void gather_text(Table table, const Tensor& data, const Shape& shape, const Make
 }
 
 void scatter_text(Table table, const Tensor& data, const Tensor& updates, bool append,
-                  const MakeGather& make_call, const MakeOutput& make_output) {
+                  const Gather& gather, const MakeOutput& make_output) {
   // A gather of the positions of all cells, by the same indices, tells where each update goes.
   const Positions all(shape_of(data.view()), 0), cells(shape_of(updates.view()), 0);
-  Call call = make_call(all.view(), cells.view());
-  execute(call);
+  gather(all.view(), cells.view());
   const Strings strings(table, data), news(table, updates);
   std::vector<std::string> result(all.values().size());
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = strings[static_cast<int64_t>(i)];

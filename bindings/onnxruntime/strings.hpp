@@ -8,15 +8,15 @@
 
 namespace sowreap::ort {
 
-// A gather of `data` by the indices of the node into `output`.
-using MakeGather = std::function<Call(const View& data, const View& output)>;
+// Gathers `data` by the indices of the node into `output`.
+using Gather = std::function<void(const View& data, const View& output)>;
 using MakeOutput = std::function<Value*()>;
 
-void gather_text(Table table, const Tensor& data, const Shape& shape, const MakeGather& make_call,
+void gather_text(Table table, const Tensor& data, const Shape& shape, const Gather& gather,
                  const MakeOutput& make_output);
 // With `append` each update is added at the end of what is there; otherwise it replaces that.
 void scatter_text(Table table, const Tensor& data, const Tensor& updates, bool append,
-                  const MakeGather& make_call, const MakeOutput& make_output);
+                  const Gather& gather, const MakeOutput& make_output);
 void write_text_cache(Table table, const Tensor& past_cache, const Tensor& update,
                       const View* write_indices, int axis, bool circular,
                       const MakeOutput& make_output);

@@ -29,6 +29,11 @@ struct WriteIndex {
 
 WriteIndex load(const View& write_indices, int64_t row) {
   const char* at = write_indices.bytes + row * write_indices.strides[0];
+  if (write_indices.dtype == Dtype::int64) {  // of ONNX, and so of most
+    int64_t value;
+    std::memcpy(&value, at, sizeof value);
+    return {value < 0, static_cast<uint64_t>(value)};
+  }
   return visit_index(write_indices.dtype, [at](auto value) {
     std::memcpy(&value, at, sizeof value);
     return WriteIndex{value < 0, static_cast<uint64_t>(value)};
@@ -74,6 +79,13 @@ void check_write_indices(const CacheWrite& call) {
   }
 }
 
+// The write index may have been changed by another thread since it was checked: it is folded into
+// the axis again. (Division takes longer than all else that a small row does.)
+int64_t fold(WriteIndex start, int64_t length) {
+  const auto end = static_cast<uint64_t>(length);
+  return static_cast<int64_t>(start.value < end ? start.value : start.value % end);
+}
+
 // A box of an array: the same strides, other sizes and another first item.
 struct Box {
   Shape shape;
@@ -106,9 +118,7 @@ void write_run(const CacheWrite& call, int64_t row, int64_t rows, int64_t from, 
 
 void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex start) {
   const int64_t length = call.past_cache->shape[call.axis], steps = call.update->shape[call.axis];
-  // The write index may have been changed by another thread since it was checked: fold it into the
-  // axis again.
-  const int64_t begin = static_cast<int64_t>(start.value % static_cast<uint64_t>(length));
+  const int64_t begin = fold(start, length);
   const int64_t before_end = std::min(steps, length - begin);
   write_run(call, row, rows, 0, begin, before_end);
   if (call.circular && before_end < steps)
@@ -139,13 +149,14 @@ bool write_if_small(const CacheWrite& call) {
                 update.bytes + (run * steps + from) * position,
                 static_cast<std::size_t>(count * position));
   };
-  for (int64_t run = 0; run < cache.shape[0] * heads; ++run) {
+  for (int64_t row = 0; row < cache.shape[0]; ++row) {
     const View* starts = call.write_indices;
-    const WriteIndex start = starts == nullptr ? WriteIndex{false, 0} : load(*starts, run / heads);
-    const int64_t begin = static_cast<int64_t>(start.value % static_cast<uint64_t>(length));
+    const int64_t begin = starts == nullptr ? 0 : fold(load(*starts, row), length);
     const int64_t before_end = std::min(steps, length - begin);
-    write(run, 0, begin, before_end);
-    if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
+    for (int64_t run = row * heads; run < (row + 1) * heads; ++run) {
+      write(run, 0, begin, before_end);
+      if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
+    }
   }
   return true;
 }

@@ -121,7 +121,8 @@ CURRENT = [
 
 
 @pytest.mark.parametrize("schema", CURRENT, ids=str)
-def test_every_type_of_every_version_runs_on_sowreap(schema: Schema):
+def test_every_type_of_every_version_runs_on_sowreap(schema: Schema, monkeypatch):
+    monkeypatch.setattr("sowreap.onnx._rewrite._gathers_text_rightly", lambda *_: False)
     feeds = feeds_of(schema)
     nodes = [
         node
@@ -132,6 +133,42 @@ def test_every_type_of_every_version_runs_on_sowreap(schema: Schema):
     session = agrees(model_of(schema, nodes, feeds), feeds)
     assert len(session.placement()) == len(carried(schema)) * len(schema.index_types)
     assert {node.runs_on for node in session.placement()} == {"sowreap"}
+
+
+TEXT_GATHERS = {
+    "Gather (flat, rows)": "onnxruntime",
+    "Gather <axis = 1> (table, rows)": "onnxruntime",
+    "Gather <axis = -1> (table, rows)": "onnxruntime",
+    "Gather (column, rows)": "onnxruntime",
+    "Gather (table, rows)": "sowreap",
+    "Gather (unknown, rows)": "sowreap",
+    "GatherElements <axis = 1> (table, cells)": "onnxruntime",
+    "GatherND (table, cells)": "onnxruntime",
+    "GatherND (table, single)": "onnxruntime",
+}
+
+
+@pytest.mark.parametrize(("body", "runs_on"), TEXT_GATHERS.items(), ids=TEXT_GATHERS)
+def test_gathers_of_strings_stay_where_onnxruntime_is_right(body: str, runs_on: str):
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> main
+        (string[n] flat, string[n, 2] table, string[n, 1] column, string[n, k] unknown,
+         int64[4] rows, int64[40, 2] cells, int64[m, 1] single) => (string y) {{ y = {body} }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    generator = np.random.default_rng(7)
+    words = np.array([["word" * (i % 9), f"größe {i}"] for i in range(40)], object)
+    feeds = {
+        "flat": words[:, 1],
+        "table": words,
+        "column": words[:, :1],
+        "unknown": words,
+        "rows": generator.integers(-2, 2, 4),
+        "cells": generator.integers(-2, 2, (40, 2)),
+        "single": generator.integers(-40, 40, (300, 1)),
+    }
+    (placement,) = agrees(model, feeds).placement()
+    assert placement.runs_on == runs_on
 
 
 REDUCING = [schema for schema in CURRENT if any(a.name == "reduction" for a in schema.attributes)]

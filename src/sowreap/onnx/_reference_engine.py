@@ -134,6 +134,9 @@ class ReferenceEngine:
             for i, (name, value) in enumerate(zip(names, outputs, strict=True))
         ]
 
+    def explain(self, input_feed: object) -> None:
+        """Do nothing: errors of a run name the input already."""
+
     def placement(self) -> list[Placement]:
         """Return where each node of the family runs."""
         reason = "kernels of sowreap; the engine runs all else"

@@ -66,6 +66,9 @@ STAYS_ROWS = (
     "its rows have {bytes} bytes: onnxruntime copies rows of 256 and more as fast, and may fuse it"
 )
 STAYS_TINY = "it moves {bytes} bytes: up to 256, calling onnxruntime's own kernel costs less"
+STAYS_TEXT = (
+    "each string is right there, and copied once: a custom operator has to copy them several times"
+)
 STAYS_PACKED = "items of {type} are packed two to a byte, which the kernels do not read"
 STAYS_TYPE = "{schema} does not allow {type}: onnxruntime refuses it"
 STAYS_REDUCTION = "reduction {reduction!r} is not defined for {type}: onnxruntime refuses it"
@@ -292,8 +295,10 @@ class _Rewriter:
         reduction = _attribute(node, "reduction", "none")
         if data_type == "string" and reduction not in REDUCTIONS_OF_TEXT:
             return STAYS_REDUCTION.format(reduction=reduction, type=data_type)
-        if node.op_type not in GATHERS or data_type in (None, "string"):
+        if node.op_type not in GATHERS or data_type is None:
             return None
+        if data_type == "string":
+            return None if expanded or not _gathers_text_rightly(node, scope) else STAYS_TEXT
         return _reason_of_gather(node, expanded, scope)
 
     def _move(self, node: NodeProto, is_output: bool, expand: NodeProto | None) -> None:
@@ -358,6 +363,19 @@ def _checked_schema(node: NodeProto, opset: int) -> Schema:
         note_node(error, node)
         raise
     return schema
+
+
+def _gathers_text_rightly(node: NodeProto, scope: _Scope) -> bool:
+    """Return whether onnxruntime is certain to gather strings as it should.
+
+    It empties all but the first string of what one index of Gather addresses.
+    """
+    if node.op_type != "Gather":
+        return True
+    shape = scope.shapes.get(node.input[0])
+    if not shape:
+        return False
+    return all(size == 1 for size in shape[int(_attribute(node, "axis", 0)) % len(shape) + 1 :])
 
 
 def _reason_of_gather(node: NodeProto, expanded: bool, scope: _Scope) -> str | None:

@@ -89,6 +89,7 @@ class InferenceSession:
             )
         self.engine = engine
         self._engine = ENGINES[engine](model, sess_options, providers, keywords)
+        self._run = self._engine.run
 
     def run(
         self,
@@ -124,7 +125,11 @@ class InferenceSession:
             Engine onnxruntime: what onnxruntime raises; where a gather or scatter failed, its text
             is that of sowreap's own error.
         """
-        return self._engine.run(output_names, input_feed, run_options)
+        try:
+            return self._run(output_names, input_feed, run_options)
+        except Exception:
+            self._engine.explain(input_feed)
+            raise
 
     def placement(self) -> list[Placement]:
         """Return where each gather and scatter runs, those in bodies too, and why.

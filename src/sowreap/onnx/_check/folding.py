@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import onnx.defs
@@ -86,7 +86,8 @@ class Folder:
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
         with np.errstate(all="ignore"):
-            return Value.of_array(Evaluator(model).run(None, dict(arrays))[0])
+            outputs: Any = Evaluator(model).run(None, dict(arrays))
+        return Value.of_array(outputs[0])
 
     def _allows(self, items: int) -> bool:
         """Return whether there is room for so many items, and take it."""
@@ -163,4 +164,5 @@ def _item_count(node: NodeProto, arrays: Mapping[str, Array], opset: int) -> int
 
 def _range_count(start: Array, limit: Array, delta: Array) -> int:
     """Return the length of a Range, which onnx computes with 64 bits, and beyond them wrongly."""
-    return max(0, math.ceil((limit.item() - start.item()) / delta.item()))
+    count: int = math.ceil((limit.item() - start.item()) / delta.item())
+    return max(0, count)
