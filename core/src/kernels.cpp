@@ -1050,11 +1050,20 @@ Kernels::Run select(const Work& work) {
 template <class T, class Quotient>
 void divide(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
             int64_t terms_step) {
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t by = terms[i * terms_step];
-    const T sum = load<T>(at + i * step);
+  constexpr int64_t width = sizeof(T);
+  const auto one = [&](int64_t i, int64_t stride, int64_t by) {
+    const T sum = load<T>(at + i * stride);
     const T result = choose(by != 0, Quotient{}(sum, by == 0 ? 1 : by), sum);
-    std::memcpy(at + i * step, &result, sizeof result);
+    std::memcpy(at + i * stride, &result, sizeof result);
+  };
+  // The common cases apart, so that the compiler knows the steps.
+  if (step == width && terms_step == 1) {
+    for (int64_t i = 0; i < n; ++i) one(i, width, terms[i]);
+  } else if (step == width && terms_step == 0) {
+    const int64_t by = *terms;
+    for (int64_t i = 0; i < n; ++i) one(i, width, by);
+  } else {
+    for (int64_t i = 0; i < n; ++i) one(i, step, terms[i * terms_step]);
   }
 }
 
