@@ -910,12 +910,25 @@ void apply_columns(const Op& op, const Block& block, char* other, const int64_t*
   }
 }
 
-// A row of which some items have no cell.
+// A row of which some items have no cell. Which do is not for a branch to guess.
 template <bool scatter, class Op>
 void apply_present(const Op& op, const Block& block, char* other, const int64_t* cells) {
-  for (int64_t j = 0; j < block.width; ++j) {
-    char* cell = block.base + cells[j] * block.unit + j * block.step;
-    apply<scatter>(op, cells[j] < 0 ? block.absent : cell, other + j * block.other_step);
+  const int64_t width = block.width, unit = block.unit;
+  char *const base = block.base, *const absent = block.absent;
+  // Writes to stand-ins take turns, so that none waits for the one before.
+  const int64_t turns = scatter && op.width() <= line / 4 ? 4 : 1;
+  const auto one = [&](int64_t j, int64_t step, int64_t other_step) {
+    const int64_t gone = cells[j] >> 63;
+    const auto cell = reinterpret_cast<std::uintptr_t>(base + (cells[j] & ~gone) * unit + j * step);
+    const auto instead = reinterpret_cast<std::uintptr_t>(absent + (j & (turns - 1)) * op.width());
+    const std::uintptr_t at = cell ^ ((cell ^ instead) & static_cast<std::uintptr_t>(gone));
+    apply<scatter>(op, reinterpret_cast<char*>(at), other + j * other_step);
+  };
+  if (block.step == op.width() && block.other_step == op.width()) {
+    for (int64_t j = 0; j < width; ++j) one(j, op.width(), op.width());
+  } else {
+    const int64_t step = block.step, other_step = block.other_step;
+    for (int64_t j = 0; j < width; ++j) one(j, step, other_step);
   }
 }
 
@@ -923,14 +936,18 @@ void apply_present(const Op& op, const Block& block, char* other, const int64_t*
 template <class Op>
 void apply_counted(const Op& op, const Block& block, const char* other, const int64_t* cells,
                    bool include_self) {
-  for (int64_t j = 0; j < block.width; ++j) {
+  const int64_t width = block.width, unit = block.unit, step = block.step,
+                other_step = block.other_step;
+  char* const base = block.base;
+  std::uint32_t* const counts = block.counts;
+  for (int64_t j = 0; j < width; ++j) {
     if (cells[j] < 0) continue;
-    std::uint32_t& count = block.counts[cells[j] * block.width + j];
-    char* at = block.base + cells[j] * block.unit + j * block.step;
+    std::uint32_t& count = counts[cells[j] * width + j];
+    char* at = base + cells[j] * unit + j * step;
     if (include_self) {
-      op(at, other + j * block.other_step);
+      op(at, other + j * other_step);
     } else {
-      op.start_or(at, other + j * block.other_step, count == 0);
+      op.start_or(at, other + j * other_step, count == 0);
     }
     ++count;
   }
@@ -1272,11 +1289,20 @@ Kernels::Run select(const Work& work) {
 template <class T, class Quotient>
 void divide(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
             int64_t terms_step) {
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t by = terms[i * terms_step];
-    const T sum = load<T>(at + i * step);
+  constexpr int64_t width = sizeof(T);
+  const auto one = [&](int64_t i, int64_t stride, int64_t by) {
+    const T sum = load<T>(at + i * stride);
     const T result = choose(by != 0, Quotient{}(sum, by == 0 ? 1 : by), sum);
-    std::memcpy(at + i * step, &result, sizeof result);
+    std::memcpy(at + i * stride, &result, sizeof result);
+  };
+  // The common cases apart, so that the compiler knows the steps.
+  if (step == width && terms_step == 1) {
+    for (int64_t i = 0; i < n; ++i) one(i, width, terms[i]);
+  } else if (step == width && terms_step == 0) {
+    const int64_t by = *terms;
+    for (int64_t i = 0; i < n; ++i) one(i, width, by);
+  } else {
+    for (int64_t i = 0; i < n; ++i) one(i, step, terms[i * terms_step]);
   }
 }
 
