@@ -11,7 +11,6 @@ nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["lint", "tests", "docs"]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-FREE_THREADED = ["3.13t", "3.14t"]
 # Of the repository, not of what users install: they need its tools.
 NOT_CORE = {
     "test_bench.py",
@@ -35,7 +34,7 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "--cov=sowreap", *session.posargs)
 
 
-@nox.session(python=[*PYTHONS, *FREE_THREADED])
+@nox.session(python=PYTHONS)
 def core(session: nox.Session) -> None:
     """Run the tests of the functions, without any extra; arguments go to pytest."""
     session.install(".", "pytest", "hypothesis", "ml_dtypes", "psutil")

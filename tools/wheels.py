@@ -1,7 +1,7 @@
 """Build wheels from an sdist without a network, check them, and try each where nothing else is.
 
     python tools/wheels.py                                        # for this Python
-    python tools/wheels.py python3.11 python3.12 python3.13t      # for several, into dist/
+    python tools/wheels.py python3.11 python3.12 python3.13      # for several, into dist/
 
 For each Python: what the build needs is installed into an environment of its own; the wheel is
 built there from the sdist with no network (in a network namespace without one, where the system
