@@ -14,18 +14,19 @@ import numpy as np
 from sowreap import explain
 
 TABLE = np.arange(12).reshape(4, 3)
+TENS = np.arange(10, 50, 10)[:, np.newaxis].repeat(3, axis=1)
 
 PICTURES: dict[str, Callable[[], explain.Explanation]] = {
     "gather": lambda: explain.gather(TABLE, [2, 0, -2]),
     "gather_columns": lambda: explain.gather(TABLE, [0, -1], axis=1),
     "gather_elements": lambda: explain.gather_elements(TABLE, [[0, 1, 2], [3, -1, 0]]),
     "gather_nd": lambda: explain.gather_nd(TABLE, [[0, 1], [2, -1], [3, 0]]),
-    "scatter": lambda: explain.scatter(np.zeros(5, int), [3, 0, 3], [7, 8, 9]),
+    "scatter": lambda: explain.scatter([10, 11, 12, 13, 14], [3, 0, 3], [7, 8, 9]),
     "scatter_elements": lambda: explain.scatter_elements(
-        np.zeros((3, 3), int), [[0, 1, 1], [2, 0, -1]], [[1, 2, 3], [4, 5, 6]], 1, "add"
+        TENS[:3], [[0, 1, 1], [2, 0, -1]], [[1, 2, 3], [4, 5, 6]], 1, "add"
     ),
     "scatter_nd": lambda: explain.scatter_nd(
-        np.zeros((4, 3), int), [[1], [1], [-1]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]], "add"
+        TENS, [[1], [1], [-1]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]], "add"
     ),
     "tensor_scatter": lambda: explain.tensor_scatter(
         np.zeros((2, 4, 2), int), [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [1, 3], mode="circular"

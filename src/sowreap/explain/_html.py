@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from sowreap.explain._palette import DARK, LIGHT
-from sowreap.explain._picture import ABSENT, COLOURS, MEANINGS, SYMBOLS, Block, Cell, Picture
+from sowreap.explain._picture import ABSENT, COLOURS, SYMBOLS, Block, Cell, Picture
 from sowreap.explain._trace import Panel
 from sowreap.explain._values import short
 
@@ -138,8 +138,9 @@ def _body(picture: Picture, name: str) -> str:
 
 
 def _legend(picture: Picture) -> str:
-    items = "".join(
-        f'<li><b aria-hidden="true">{SYMBOLS[mark]}</b>{escape(MEANINGS[mark])}</li>'
+    items = "".join(f"<li>{escape(note)}</li>" for note in picture.notes)
+    items += "".join(
+        f'<li><b aria-hidden="true">{SYMBOLS[mark]}</b>{escape(picture.meaning(mark))}</li>'
         for mark in picture.marks
     )
     return f'<ul class="srx-legend">{items}</ul>' if items else ""
@@ -166,12 +167,13 @@ def _numbers(picture: Picture) -> dict[int, int]:
 
 
 def _panel(picture: Picture, panel: Panel, numbers: dict[int, int]) -> str:
-    notes = "".join(f'<div class="srx-shape">{note}</div>' for note in picture.size_notes(panel))
+    lines = [note for note in (picture.axis_note(panel), *picture.size_notes(panel)) if note]
+    notes = "".join(f'<div class="srx-shape">{line}</div>' for line in lines)
     if 0 in panel.shape:
         blocks = '<div class="srx-shape">empty</div>'
     else:
-        lines = picture.blocks(panel)
-        slabs = ("".join(_block(panel, block, numbers) for block in line) for line in lines)
+        rows = picture.blocks(panel)
+        slabs = ("".join(_block(picture, panel, b, numbers) for b in line) for line in rows)
         blocks = "".join(f'<div class="srx-line">{line}</div>' for line in slabs)
     return (
         f'<div class="srx-panel"><div class="srx-name">{panel.name}</div>'
@@ -180,14 +182,14 @@ def _panel(picture: Picture, panel: Panel, numbers: dict[int, int]) -> str:
     )
 
 
-def _block(panel: Panel, block: Block, numbers: dict[int, int]) -> str:
+def _block(picture: Picture, panel: Panel, block: Block, numbers: dict[int, int]) -> str:
     label = f"{panel.name} {block.title}".strip()
     title = f'<div class="srx-slab srx-mono">{block.title}</div>' if block.title else ""
-    rows = "".join(_rows(block, numbers))
+    rows = "".join(_rows(picture, block, numbers))
     return f'<div>{title}<table class="srx-t" role="grid" aria-label="{label}">{rows}</table></div>'
 
 
-def _rows(block: Block, numbers: dict[int, int]) -> Iterator[str]:
+def _rows(picture: Picture, block: Block, numbers: dict[int, int]) -> Iterator[str]:
     has_rows = any(row is not None for row in block.rows)
     has_columns = any(column is not None for column in block.columns)
     corner = '<td class="srx-g"></td>' if has_rows else ""
@@ -205,12 +207,12 @@ def _rows(block: Block, numbers: dict[int, int]) -> Iterator[str]:
         if not any(cells):
             head = '<td class="srx-g">⋮</td>'
         inner = "".join(
-            '<td class="srx-g"></td>' if c is None else _cell(c, numbers) for c in cells
+            '<td class="srx-g"></td>' if c is None else _cell(picture, c, numbers) for c in cells
         )
         yield f'<tr class="srx-r">{head}{inner}</tr>'
 
 
-def _cell(cell: Cell, numbers: dict[int, int]) -> str:
+def _cell(picture: Picture, cell: Cell, numbers: dict[int, int]) -> str:
     kinds = ["srx-c"]
     is_absent = not ABSENT.isdisjoint(cell.marks)
     if is_absent:
@@ -223,7 +225,8 @@ def _cell(cell: Cell, numbers: dict[int, int]) -> str:
     note = " ".join([*signs, *([cell.note] if cell.note else [])])
     if note:
         kinds.append("srx-noted")
-    label = escape("; ".join([f"{cell.place} = {cell.full}", *(MEANINGS[m] for m in cell.marks)]))
+    meanings = [picture.meaning(mark) for mark in cell.marks]
+    label = escape("; ".join([f"{cell.place} = {cell.full}", *meanings]))
     corner = f'<span class="srx-note">{note}</span>' if note else ""
     wide = f' style="min-width:{7 * len(note) + 10}px"' if len(note) > 4 else ""
     return (

@@ -129,6 +129,36 @@ class Picture:
         found = {mark for step in self.trace.steps for mark in step.marks}
         return [mark for mark in SYMBOLS if mark in found]
 
+    def meaning(self, mark: str) -> str:
+        """Return what a mark means in this call."""
+        is_plain = self.trace.attributes.get("reduction", "none") == "none"
+        rest = "; the last one stays" if mark == "repeated" and is_plain else ""
+        return MEANINGS[mark] + rest
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what the picture alone does not say: the copy, and arrows left out."""
+        trace, names = self.trace, self.names
+        if not trace.panels or trace.error is not None:
+            return []
+        notes = []
+        if not trace.is_gather:
+            notes.append(f"{names.output} begins as a copy of {names.data}; grey cells stay so.")
+        moving = sum(step.cell is not None for step in trace.steps)
+        drawn = len(self.featured())
+        if drawn < moving:
+            notes.append(f"Arrows for {drawn} of {moving}; colours for all.")
+        return notes
+
+    def axis_note(self, panel: Panel) -> str:
+        """Return which way the axis runs that indices count along, if that is not plain."""
+        form, rank = self.trace.form, len(panel.shape)
+        if panel.name != self.names.data or form is None or form.tuples or rank < 2:
+            return ""
+        [axis] = form.addressed
+        ways = {rank - 2: "runs down ↓", rank - 1: "runs right →"}
+        return f"axis {axis} {ways.get(axis, 'goes from slab to slab')}"
+
     def size_notes(self, panel: Panel) -> list[str]:
         """Return how an array of many axes is drawn, and how much of it is not shown."""
         notes = []
@@ -257,16 +287,19 @@ class Picture:
         return (absent[:2] + lines)[:4]
 
     def featured(self) -> list[Step]:
-        """Return the steps to draw arrows for: all of a few, else the first of some colours."""
+        """Return the steps to draw arrows for: all of a few, else some of different rows."""
         steps = [step for step in self.trace.steps if step.cell is not None]
         is_list = any(len(panel.shape) < 2 for panel in self.trace.panels.values())
         is_slices = len(self.trace.pairs) > len(self.trace.steps)
         if len(steps) <= _ARROWS and (is_list or is_slices):
             return steps
-        first: dict[int, Step] = {}
+        chosen: list[Step] = []
         for step in steps:
-            first.setdefault(self.colour(step), step)
-        return list(first.values())[:3]
+            # Arrows from one row would run in one lane.
+            lines = {self.colour(other) for other in chosen}, {s.position[:-1] for s in chosen}
+            if self.colour(step) not in lines[0] and step.position[:-1] not in lines[1]:
+                chosen.append(step)
+        return chosen[:3]
 
     def index_cells(self, step: Step) -> list[Cell]:
         """Return the cells of an index tuple."""

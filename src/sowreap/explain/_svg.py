@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from sowreap.explain._palette import DARK, LIGHT
-from sowreap.explain._picture import ABSENT, MEANINGS, SYMBOLS, Block, Cell, Picture
+from sowreap.explain._picture import ABSENT, SYMBOLS, Block, Cell, Picture
 from sowreap.explain._trace import Panel, Step
 
 MAX_WIDTH = 1200
@@ -275,7 +275,8 @@ def _place_panels(
 
 
 def _subtitles(picture: Picture, panel: Panel) -> list[str]:
-    return [f"{panel.shape} {panel.dtype}", *picture.size_notes(panel)]
+    notes = [f"{panel.shape} {panel.dtype}", picture.axis_note(panel), *picture.size_notes(panel)]
+    return [note for note in notes if note]
 
 
 def _draw_panel(canvas: _Canvas, picture: Picture, panel: Panel, x: float, y: float) -> None:
@@ -325,10 +326,11 @@ def _draw_block(
         for column, right, _ in columns:
             cell = block.cells.get((row, column))
             if cell is not None:
-                _draw_cell(canvas, cell, Box(x + right, y + down, grid.cell, _CELL_HEIGHT))
+                box = Box(x + right, y + down, grid.cell, _CELL_HEIGHT)
+                _draw_cell(canvas, picture, cell, box)
 
 
-def _draw_cell(canvas: _Canvas, cell: Cell, box: Box) -> None:
+def _draw_cell(canvas: _Canvas, picture: Picture, cell: Cell, box: Box) -> None:
     canvas.boxes[id(cell)] = box
     is_absent = not ABSENT.isdisjoint(cell.marks)
     fill = "var(--srx-cell)" if cell.colour is None else f"var(--srx-fill-{cell.colour})"
@@ -338,7 +340,7 @@ def _draw_cell(canvas: _Canvas, cell: Cell, box: Box) -> None:
     elif "repeated" in cell.marks and cell.colour is not None:
         style += f";stroke:var(--srx-line-{cell.colour});stroke-width:2.5"
     title = f"{cell.place} = {cell.full}"
-    title += "".join(f"; {MEANINGS[mark]}" for mark in cell.marks)
+    title += "".join(f"; {picture.meaning(mark)}" for mark in cell.marks)
     styled = f' style="{style}"' if style and cell.colour is not None else ""
     rectangle = f'x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}" rx="6"'
     canvas.parts.append(f'<rect class="{kind}" {rectangle}{styled}/>')
@@ -442,10 +444,10 @@ def _draw_shapes(canvas: _Canvas, picture: Picture, y: float) -> float:
 
 
 def _draw_legend(canvas: _Canvas, picture: Picture, y: float) -> float:
-    for line in _lines(picture.summary, 110):
+    for line in [*_lines(picture.summary, 110), *picture.notes]:
         canvas.text(_MARGIN, y, line, 13, "s")
         y += 19
     for mark in picture.marks:
-        canvas.text(_MARGIN, y, f"{SYMBOLS[mark]}  {MEANINGS[mark]}", 13, "s")
+        canvas.text(_MARGIN, y, f"{SYMBOLS[mark]}  {picture.meaning(mark)}", 13, "s")
         y += 19
     return y

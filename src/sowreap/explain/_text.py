@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from sowreap.explain._picture import MEANINGS, SYMBOLS, Block, Cell, Picture
+from sowreap.explain._picture import SYMBOLS, Block, Cell, Picture
 from sowreap.explain._trace import Panel, Step
 
 MIN_WIDTH = 40
@@ -34,7 +34,8 @@ def render(picture: Picture, width: int, *, color: bool, max_steps: int) -> str:
     rest = trace.total_steps - min(max_steps, len(trace.steps))
     if rest > 0:
         lines.append(f"… {rest} more")
-    legend = [f"{SYMBOLS[mark]} {MEANINGS[mark]}" for mark in picture.marks if mark != "negative"]
+    marks = [mark for mark in picture.marks if mark != "negative"]
+    legend = [f"{SYMBOLS[mark]} {picture.meaning(mark)}" for mark in marks]
     if legend:
         lines += ["", *(line for text in legend for line in wrapped(text, width))]
     return "\n".join(line.rstrip() for line in lines)
