@@ -108,7 +108,8 @@ struct ThroughFloat {
   }
 
   // As many of the first `n` items as go together; how many those are.
-  static std::int64_t together(char* to, const char* from, std::int64_t n) {
+  static std::int64_t together([[maybe_unused]] char* to, [[maybe_unused]] const char* from,
+                               [[maybe_unused]] std::int64_t n) {
     std::int64_t done = 0;
 #if defined(__F16C__)
     if constexpr (std::is_same_v<Half, Float16>) {
