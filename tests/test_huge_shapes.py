@@ -3,6 +3,9 @@
 A stride of 0 makes a size without bytes, and an empty axis makes every other size one.
 """
 
+import mmap
+import sys
+
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
@@ -136,3 +139,24 @@ def test_indices_of_one_repeated_value(dtype):
     data = np.zeros((2**40, 0))
     indices = repeated((2**40, 0), 1, dtype)
     assert sr.gather_elements(data, indices).shape == data.shape
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems promise memory that is not used")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cells_beyond_32_bits_that_lie_apart(dtype):
+    """Pages that nobody writes take no memory. Enough indices for vectors and for prefetches."""
+    length = 2**32 + 300
+    not_reserved = 0x4000  # MAP_NORESERVE, which the module of Python 3.11 has no name for
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | not_reserved
+    memory = mmap.mmap(-1, length * np.dtype(dtype).itemsize, flags=flags)
+    data = np.frombuffer(memory, dtype)
+    cells = np.r_[0:300, 2**32 : 2**32 + 300, 2**31 : 2**31 + 300]
+    data[cells] = cells % 1000
+    for indices in (cells, cells[:40], cells - length):
+        want = data[indices]
+        assert (sr.gather(data, indices) == want).all()
+        assert (sr.gather_nd(data, indices[:, None]) == want).all()
+        rows = np.stack([indices, indices[::-1]], 1)
+        columns = data[:, None]
+        got = sr.gather_elements(np.broadcast_to(columns, (length, 2)), rows, 0)
+        assert (got == data[rows]).all()

@@ -313,6 +313,7 @@ struct Picked {
   int64_t absent_count;
 };
 
+constexpr int64_t most_wide = std::int64_t{1} << 32;              // of gather_wide
 constexpr int64_t nowhere = std::numeric_limits<int64_t>::min();  // a cell of no owner
 
 // Tuples of any number of components but one.
@@ -364,6 +365,7 @@ struct Chunk {
   int64_t count;
   int64_t beyond;  // cells behind those, which a later call will want
   bool fetched;    // an earlier call has asked for the first ones
+  bool wide;       // cells are as gather_wide wants them
 
   char* addressed_at(int64_t i) const { return addressed + cells[i] * unit; }
   char* other_at(int64_t i) const { return other + (listed ? listed[i] : i) * step; }
@@ -390,7 +392,8 @@ void apply_contiguous(const Op& op, const Chunk& c, int64_t ahead) {
     apply<scatter>(op, addressed + cells[i] * width, other + i * width);
   }
   if constexpr (!scatter && !std::is_same_v<Op, MoveBytes>) {
-    i += gather_wide<Op::width()>(other + i * width, addressed, cells + i, width, 0, n - i);
+    if (c.wide)
+      i += gather_wide<Op::width()>(other + i * width, addressed, cells + i, width, 0, n - i);
   }
   if constexpr (scatter && Op::moves) {  // a sum has read what it writes
     for (; i + items_near < n; ++i) {
@@ -413,11 +416,13 @@ void apply_items(const Op& op, const Chunk& c, bool prefetch) {
     apply_contiguous<scatter>(op, c, ahead);
     return;
   }
+  const Chunk own = c;  // which no store can change
   for (int64_t i = 0; i < ahead; ++i) {
-    __builtin_prefetch(c.addressed_at(i + items_ahead), scatter, 2);
-    apply<scatter>(op, c.addressed_at(i), c.other_at(i));
+    __builtin_prefetch(own.addressed_at(i + items_ahead), scatter, 2);
+    apply<scatter>(op, own.addressed_at(i), own.other_at(i));
   }
-  for (int64_t i = ahead; i < c.count; ++i) apply<scatter>(op, c.addressed_at(i), c.other_at(i));
+  for (int64_t i = ahead; i < own.count; ++i)
+    apply<scatter>(op, own.addressed_at(i), own.other_at(i));
 }
 
 template <bool scatter, class Op>
@@ -522,6 +527,7 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   Chunk c{};
   c.addressed = row != nullptr ? row : plan.addressed + batch.addressed;
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
+  c.wide = plan.axis_count == 1 && plan.axes[0].length < most_wide;
   c.step = pick.other;
   c.cells = picked.cells;
   const int64_t pick_bytes =
@@ -1149,8 +1155,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
         apply_run(mover, packed + r * block.unit, block.step, row, work.run.addressed, width);
       }
     }
-    constexpr int64_t most = std::int64_t{1} << 32;
-    block.wide = block.unit >= 0 && block.unit < most && axis.length < most;
+    block.wide = block.unit >= 0 && block.unit < most_wide && axis.length < most_wide;
     if (work.counted) {
       const int64_t items = axis.length * width;
       block.counts = reinterpret_cast<std::uint32_t*>(
