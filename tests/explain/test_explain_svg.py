@@ -120,6 +120,9 @@ def test_legend_says_what_becomes_of_data(make):
     assert "×  several updates go to one place" in texts(parsed(make("scatter_nd")))  # noqa: RUF001
     last = "×  several updates go to one place; the last one stays"  # noqa: RUF001
     assert last in texts(parsed(make("scatter")))
+    counted = "×2 and the like count the steps shown."  # noqa: RUF001
+    assert counted not in texts(parsed(make("scatter")))
+    assert counted in texts(parsed(explain.scatter(np.zeros(9), np.zeros(99, int), np.ones(99))))
 
 
 @pytest.mark.parametrize(
