@@ -104,6 +104,39 @@ def test_arrows_of_each_step(make, name, arrows):
     assert len(paths) == arrows
 
 
+def test_arrows_left_out_are_counted_and_those_drawn_lie_in_different_rows(make):
+    root = parsed(make("scatter_elements"))
+    paths = [p.get("d") for p in root.iter(f"{SVG}path") if p.get("class") == "a"]
+    assert len(paths) == 2
+    assert len({re.search(r"M[\d.]+ ([\d.]+)", path)[1] for path in paths}) == 2
+    assert "Arrows for 2 of 6; colours for all." in texts(root)
+    assert not any("Arrows for" in text for text in texts(parsed(make("gather"))))
+
+
+def test_legend_says_what_becomes_of_data(make):
+    copy = "output begins as a copy of data; grey cells stay so."
+    assert copy in texts(parsed(make("scatter_nd")))
+    assert copy not in texts(parsed(make("gather")))
+    assert "×  several updates go to one place" in texts(parsed(make("scatter_nd")))  # noqa: RUF001
+    last = "×  several updates go to one place; the last one stays"  # noqa: RUF001
+    assert last in texts(parsed(make("scatter")))
+    counted = "×2 and the like count the steps shown."  # noqa: RUF001
+    assert counted not in texts(parsed(make("scatter")))
+    assert counted in texts(parsed(explain.scatter(np.zeros(9), np.zeros(99, int), np.ones(99))))
+
+
+@pytest.mark.parametrize(
+    ("axis", "shape", "note"),
+    [
+        (0, (4, 3), "axis 0 runs down ↓"),
+        (-1, (4, 3), "axis 1 runs right →"),
+        (0, (2, 4, 3), "axis 0 goes from slab to slab"),
+    ],
+)
+def test_way_of_the_axis(axis, shape, note):
+    assert note in texts(parsed(explain.gather(np.zeros(shape), [1], axis)))
+
+
 def test_arrow_leads_from_the_update_to_its_target():
     picture = explain.scatter_nd(np.zeros(4), [[2]], [5.0])
     root = parsed(picture)

@@ -144,6 +144,8 @@ class Picture:
         notes = []
         if not trace.is_gather:
             notes.append(f"{names.output} begins as a copy of {names.data}; grey cells stay so.")
+        if len(trace.steps) < trace.total_steps and "repeated" in self.marks:
+            notes.append(f"{SYMBOLS['repeated']}2 and the like count the steps shown.")
         moving = sum(step.cell is not None for step in trace.steps)
         drawn = len(self.featured())
         if drawn < moving:
@@ -294,11 +296,14 @@ class Picture:
         if len(steps) <= _ARROWS and (is_list or is_slices):
             return steps
         chosen: list[Step] = []
+        colours, rows = set(), set()
         for step in steps:
             # Arrows from one row would run in one lane.
-            lines = {self.colour(other) for other in chosen}, {s.position[:-1] for s in chosen}
-            if self.colour(step) not in lines[0] and step.position[:-1] not in lines[1]:
+            row = step.position[:-1] or step.position
+            if self.colour(step) not in colours and row not in rows:
                 chosen.append(step)
+                colours.add(self.colour(step))
+                rows.add(row)
         return chosen[:3]
 
     def index_cells(self, step: Step) -> list[Cell]:
