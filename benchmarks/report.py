@@ -110,7 +110,7 @@ def plot_growth(points: list[dict[str, Any]], path: Path, label: str, unit: str)
     axes.set_yscale("log")
     axes.set_xlabel(label)
     axes.set_ylabel(unit)
-    axes.legend(fontsize=6, ncols=2)
+    axes.legend(fontsize=6, ncols=2, handlelength=4)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
@@ -127,6 +127,9 @@ def plot(results: list[dict[str, Any]], path: Path, title: str) -> None:
     axes.barh(places, ratios, color=colors, height=0.7)
     axes.set_yticks(places, [r["workload"] for r in shown])
     axes.set_xscale("log")
+    ticks = [n for n in (0.25, 0.5, 1, 2, 4, 8, 16) if min(ratios) / 2 < n < max(ratios) * 2]
+    axes.set_xticks(ticks, [f"{n:g}" for n in ticks])
+    axes.minorticks_off()
     axes.axvline(1, color="black", linewidth=0.8)
     for place, result in zip(places, shown, strict=True):
         axes.text(result["ratio"] * 1.05, place, result["best peer"], va="center", fontsize=6)
