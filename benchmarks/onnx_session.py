@@ -27,20 +27,12 @@ from onnx.parser import parse_model
 
 import sowreap
 from sowreap._cli.files import find_model
-from sowreap.onnx import InferenceSession
+from sowreap.onnx import InferenceSession, reference_ops
 
 MOLECULES = Path(__file__).parents[1] / "examples/molecules.npz"
 COPIES = 8  # of the 50 molecules
 PAUSE = 0.008  # threads of a pool spin for some milliseconds after a run
-FAMILY = {
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Scatter",
-    "ScatterElements",
-    "ScatterND",
-    "TensorScatter",
-}
+FAMILY = {operator.__name__ for operator in reference_ops()}
 LAYERS, HEADS, WIDTH = 4, 4, 32
 HIDDEN = 8 * WIDTH
 
