@@ -1022,19 +1022,19 @@ void stream_rows(char* to, int64_t step, const char* from, int64_t bytes, int64_
 }
 
 // Picks from `picks.begin` on whose rows of indices are constant, as those of a graph network are:
-// each is one run. Returns how many, at most a chunk; -1 where an index is out of range, or the
-// call is to be left.
+// each is one run. Returns how many; -1 where an index is out of range, or the call is to be left.
 template <bool scatter, class Op>
 int64_t apply_constant(const Op& op, const Work& work, const Block& block, const char* indices,
                        Range picks, Watch& watch) {
   constexpr int64_t worth_a_look = 4, rows_fetched = 16;
+  constexpr int64_t most = 64;  // whose values are resolved: in vain, behind the next odd row
   const Loop& pick = work.plan->picks[0];
   const int64_t step = work.run.index, width = block.width, bytes = width * op.width();
   const IsConstant constant = select_is_constant(work.plan->index_dtype);
   const char* row = indices + picks.begin * pick.index;
   if (width < worth_a_look || work.counted || !constant(row, step, width)) return 0;
-  int64_t cells[chunk];
-  const int64_t left = picks.end - picks.begin, n = left < chunk ? left : chunk;
+  int64_t cells[most];
+  const int64_t left = picks.end - picks.begin, n = left < most ? left : most;
   const Resolve resolve_values = select_resolve(work.plan->index_dtype, work.mode);
   if (!resolve_values(row, pick.index, n, work.plan->axes[0].length, cells, 0))
     return work.mode == Mode::raise ? -1 : 0;
