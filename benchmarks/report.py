@@ -79,6 +79,25 @@ Two threads cannot share one cell: floats are added in order. Single updates lie
 """
 
 
+THREADS = """## Threads
+
+How many times as fast as on one thread: measured on two, and **planned** up to 64, which nobody has
+measured. The plan divides the time of one thread, but takes no less than the bytes need from
+memory: a machine is supposed whose memory serves {most} times what one thread of this one takes.
+
+![planned](pictures/benchmarks-threads.svg)
+"""
+PLANNED = (1, 2, 4, 8, 16, 32, 64)
+MOST_RATES = 8  # of one thread, that a server's memory serves
+PLANNED_WORKLOADS = (
+    "gather_elements 4096², axis 0",
+    "scatter_elements 4096², axis 1, add",
+    "scatter_nd 500k rows of 64, add, random",
+    "gather 8e6 of 16e6, random",
+    "gather 500k rows of 64",
+)
+
+
 def pyplot() -> Any:
     import matplotlib
 
@@ -110,6 +129,41 @@ def plot_growth(points: list[dict[str, Any]], path: Path, label: str, unit: str)
     axes.set_yscale("log")
     axes.set_xlabel(label)
     axes.set_ylabel(unit)
+    axes.legend(fontsize=6, ncols=2, handlelength=4)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def planned(limit: float, threads: int) -> float:
+    """The speed-up of a call that takes 1 / `limit` of the time of its bytes on one thread."""
+    return float(min(threads, min(threads, MOST_RATES) / limit))
+
+
+def plot_threads(rows: list[dict[str, Any]], path: Path) -> None:
+    """Measured speed-ups as dots, the plan as lines."""
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+    colors = ("#4477aa", "#cc6677", "#228833", "#aa3377", "#888888")
+    times = {(r["workload"], r["threads"]): r for r in rows}
+    for name, color in zip(PLANNED_WORKLOADS, colors, strict=True):
+        one, two = times[name, 1], times[name, 2]
+        speedup = one["milliseconds"]["sowreap"] / two["milliseconds"]["sowreap"]
+        axes.plot(
+            PLANNED,
+            [planned(one["limit"], threads) for threads in PLANNED],
+            "--",
+            color=color,
+            label=f"{name}: planned",
+        )
+        axes.plot([1, 2], [1, speedup], "o", color=color, label=f"measured, {speedup:.2f}")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    axes.set_xticks(PLANNED, [str(threads) for threads in PLANNED])
+    axes.set_yticks(PLANNED, [str(speedup) for speedup in PLANNED])
+    axes.minorticks_off()
+    axes.set_xlabel("threads")
+    axes.set_ylabel("times as fast as one")
     axes.legend(fontsize=6, ncols=2, handlelength=4)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
@@ -183,7 +237,11 @@ def main() -> None:
     options = parser.parse_args()
     pictures = DOCS / "pictures"
     pictures.mkdir(exist_ok=True)
-    text = page(json.loads(options.rows.read_text()), pictures)
+    measured = json.loads(options.rows.read_text())
+    text = page(measured, pictures)
+    if {r["threads"] for r in measured["rows"]} >= {1, 2}:
+        plot_threads(measured["rows"], pictures / "benchmarks-threads.svg")
+        text += "\n" + THREADS.format(most=MOST_RATES)
     if options.growth:
         growth = json.loads(options.growth.read_text())
         path = pictures / "benchmarks-growth-size.svg"
