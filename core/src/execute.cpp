@@ -40,6 +40,9 @@ constexpr int64_t least_folded_rows = 256;    // fewer rows, are not worth a loo
 constexpr int64_t folded_bytes = 32 << 20;    // and more values not the memory
 constexpr int64_t counts_bytes = 32 << 20;    // of a block of columns that is not packed
 constexpr int64_t near_bytes = 32 << 10;      // of the first level of the cache
+constexpr int64_t copied_rows_bytes = 64
+                                      << 10;  // of short rows, copied before they are written into
+constexpr int64_t least_short_rows = 8;       // fewer are not worth a form of their own
 constexpr int64_t near_columns = 64;          // at least, for a block of its size
 constexpr int64_t unseen_bytes = 16 << 20;  // touched without a look whether the call is to be left
 
@@ -74,6 +77,30 @@ bool can_count_columns(const Plan& plan) {
   return picks <= most_counted && picks >= plan.axes[0].length / 4;
 }
 
+// Whether the values of indices of one batch are few and lie behind those of the batch before, so
+// that many batches are done together.
+bool has_short_rows(const Work& work) {
+  const Plan& plan = *work.plan;
+  if (work.counted || work.batch_count == 0 || work.free_count > 0 || plan.pick_count != 1 ||
+      plan.axis_count != 1 || (work.form == Form::slices && work.run.extent > 1))
+    return false;
+  const Loop &batch = work.batch[work.batch_count - 1], &pick = plan.picks[0];
+  const int64_t values = work.run.extent * pick.extent;
+  const int64_t step = work.run.extent > 1 ? work.run.index : pick.index;
+  return values <= most_row_values && batch.extent >= least_short_rows &&
+         (pick.extent == 1 || pick.index == work.run.extent * step) && batch.index == values * step;
+}
+
+// Whether those rows follow each other without a gap, in cells and in the whole array.
+bool has_dense_rows(const Work& work) {
+  const Plan& plan = *work.plan;
+  const Axis& axis = plan.axes[0];
+  const int64_t bytes = axis.length * axis.stride;
+  return work.batch_count == 1 && work.batch[0].addressed == bytes && bytes <= copied_rows_bytes &&
+         axis.stride == work.run.extent * plan.item &&
+         (work.run.extent == 1 || work.run.addressed == plan.item);
+}
+
 // Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes
 // slices if its index tuples are shared, columns if it has its own.
 void choose_form(Work& work) {
@@ -101,6 +128,11 @@ void choose_form(Work& work) {
     } else {
       work.free[work.free_count++] = plan.lanes[i];
     }
+  }
+  if (has_short_rows(work)) {
+    work.form = Form::rows;
+    work.row_values = work.run.extent * plan.pick_total();
+    work.rows_at_once = chunk / work.row_values;
   }
 }
 
@@ -460,7 +492,7 @@ int64_t lanes_together(const Work& work, const Part& part) {
 // Slices that share their index tuples are cut, so that those of picks_at_once never touch much
 // more than unseen_bytes.
 bool run_part(Kernels::Run kernel, const Work& work, const Part& part, char* buffer) {
-  if (work.form == Form::columns) return kernel(work, part, buffer);
+  if (work.form != Form::slices) return kernel(work, part, buffer);
   const int64_t bytes = run_bytes(work), all = part.run.end - part.run.begin;
   const int64_t picks = std::min(work.picks_at_once, part.picks.end - part.picks.begin);
   int64_t lanes = lanes_together(work, part), items = all;
@@ -526,6 +558,10 @@ bool streams_gather(const Work& work) {
   const Plan& plan = *work.plan;
   const int64_t run = work.run.extent * plan.item;
   if (work.run.extent > 1 && work.run.other != plan.item) return false;
+  if (work.form == Form::rows) {
+    const bool together = plan.pick_total() == 1 || plan.picks[0].other == run;
+    return together && work.batch[work.batch_count - 1].other == work.row_values * plan.item;
+  }
   return work.form == Form::columns || plan.picks[plan.pick_count - 1].other == run;
 }
 
@@ -533,6 +569,7 @@ bool streams_gather(const Work& work) {
 bool streams_scatter(const Work& work) {
   const Plan& plan = *work.plan;
   if (!work.copies) return false;
+  if (work.form == Form::rows) return true;
   if (work.form == Form::columns) return work.run.addressed == plan.item;
   return !work.counted && plan.axes[0].length * plan.item <= cache_bytes() / 4;
 }
@@ -541,9 +578,7 @@ bool can_stream(const Call& call, const Work& work) {
   const Plan& plan = *work.plan;
   const int64_t item = plan.item;
   if ((item & (item - 1)) != 0 || item > 16) return false;
-  const int64_t items =
-      plan.scatter ? item_count(*call.output) : plan.lane_total() * plan.pick_total();
-  if (items < streamed_bytes / item) return false;
+  if (item_count(*call.output) < streamed_bytes / call.output->item) return false;
   return plan.scatter ? streams_scatter(work) : streams_gather(work);
 }
 
@@ -555,7 +590,10 @@ int64_t buffer_bytes(const Work& work, const Split& split) {
     return work.spare + (work.packed ? whole_lines(items * plan.item) : 0) +
            (work.counted ? whole_lines(items * static_cast<int64_t>(sizeof(std::uint32_t))) : 0);
   }
-  if (work.copies && work.streams) return whole_lines(plan.axes[0].length * plan.item);
+  if (work.copies && work.streams) {
+    const int64_t rows = work.form == Form::rows ? work.rows_at_once * work.run.extent : 1;
+    return whole_lines(rows * plan.axes[0].length * plan.item);
+  }
   if (!work.counted) return 0;
   int64_t cells = 1;
   for (int a = 0; a < plan.axis_count; ++a) cells *= plan.axes[a].length;
@@ -576,6 +614,20 @@ void divide(Prepared& p, bool whole) {
     }
     p.work.owners = p.split.along == Along::owners;
     p.work.copies = whole && copies_rows(p.work, p.split);
+  } else if (p.work.form == Form::rows) {
+    Work& work = p.work;
+    const int64_t batch = total(work.batch, work.batch_count), bytes = work.batch[0].addressed;
+    p.split = Split{};
+    if (p.threads > 1) {
+      p.split.along = Along::batch;
+      p.split.parts = std::min<int64_t>(batch, p.threads * parts_per_thread);
+    }
+    work.copies = whole && has_dense_rows(work);
+    if (work.copies)
+      work.rows_at_once = std::clamp<int64_t>(copied_rows_bytes / bytes, 1, work.rows_at_once);
+    // Short rows that follow each other a processor fetches by itself.
+    work.prefetch = !work.copies && magnitude(work.batch[work.batch_count - 1].addressed) >
+                                        followed_rows * cache_line;
   } else {
     p.split = split_columns(p.work, p.threads, whole);
     p.work.copies = whole && p.work.packed;
@@ -590,7 +642,8 @@ void prepare(Prepared& p, Call& call) {
           call.fill);
   // Whether every item of the output lies in some lane, so that the kernels can bring data in.
   const bool whole = call.source != nullptr && same_strides(*call.source, *call.output) &&
-                     call.plan.lane_total() * axis == item_count(*call.output);
+                     call.plan.lane_total() * axis * call.plan.item ==
+                         item_count(*call.output) * call.output->item;
   divide(p, whole);
   const bool cheap = p.work.run.extent > 1 && !p.work.packed;
   const bool few = cheap && part_count(p.work, p.split) <= p.threads;
@@ -764,6 +817,29 @@ bool has_good_values(const Call& call) {
                             plan.axes[0].length);
 }
 
+// Runs of as many bytes as an item may have are single items to a move.
+void widen(Call& call) {
+  constexpr int64_t widest = 16;
+  Plan& plan = call.plan;
+  if (call.reduction != Reduction::none || call.fill != nullptr || plan.lane_count == 0) return;
+  const Loop& inner = plan.lanes[plan.lane_count - 1];
+  if (inner.index != 0 || inner.addressed != plan.item || inner.other != plan.item ||
+      inner.extent > widest / plan.item)
+    return;
+  const int64_t bytes = inner.extent * plan.item;
+  if ((bytes & (bytes - 1)) != 0) return;
+  plan.item = bytes;
+  --plan.lane_count;
+}
+
+// The plan as the forms want it; the values of indices that it has now, if they are not its own.
+Buffer simplify(Call& call, int threads) {
+  collapse(call.plan);
+  Buffer values = fold_constant(call.plan, threads);
+  widen(call);
+  return values;
+}
+
 }  // namespace
 
 double work_bytes(const Call& call) {
@@ -773,7 +849,7 @@ double work_bytes(const Call& call) {
   bytes += 8.0 * static_cast<double>(item_count(*call.rule.indices));
   if (call.source != nullptr) {
     bytes +=
-        static_cast<double>(item_count(*call.output)) * static_cast<double>(2 * call.plan.item);
+        static_cast<double>(item_count(*call.output)) * static_cast<double>(2 * call.output->item);
   }
   return bytes;
 }
@@ -781,10 +857,7 @@ double work_bytes(const Call& call) {
 void execute(Call& call) {
   const bool nothing = call.plan.lane_total() == 0 || call.plan.pick_total() == 0;
   Buffer values;
-  if (!nothing) {
-    collapse(call.plan);
-    values = fold_constant(call.plan, threads_for(work_bytes(call)));
-  }
+  if (!nothing) values = simplify(call, threads_for(work_bytes(call)));
   const bool checks = nothing || call.visible || call.rule.mode != Mode::raise;
   if (checks && !(values && has_good_values(call))) check_indices(call.rule);
   if (!call.visible) return write(call, nothing);
@@ -813,15 +886,16 @@ std::string explain(Call& call) {
   if (call.plan.lane_total() == 0 || call.plan.pick_total() == 0) {
     return describe(call.plan) + "nothing to move\n";
   }
-  collapse(call.plan);
-  const Buffer values = fold_constant(call.plan, 1);
+  const Buffer values = simplify(call, 1);
   Prepared p;
   prepare(p, call);
   const Buffer shares = neutral_cells(call, p);
   std::string text = describe(call.plan);
   if (values) text += "rows of indices are constant\n";
   const bool columns = p.work.form == Form::columns;
-  text += columns ? "form: columns, " : "form: slices, ";
+  text += columns                     ? "form: columns, "
+          : p.work.form == Form::rows ? "form: rows, "
+                                      : "form: slices, ";
   text += "inner run of " + std::to_string(p.work.run.extent) + "\n";
   if (columns) {
     text += std::to_string(p.split.blocks) + " blocks of " + std::to_string(p.split.block) +

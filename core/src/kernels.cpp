@@ -889,6 +889,31 @@ struct MoverOf<MoveBytes> {
   using type = MoveBytes;
 };
 
+// Lanes of few picks that share them: a call for each would cost more than its items.
+template <bool scatter, class Op>
+void apply_short_lanes(const Op& op, const Work& work, const Part& part, const Walk& batch,
+                       const Chunk& c, int64_t other) {
+  const Plan& plan = *work.plan;
+  const Loop& inner = work.free[work.free_count - 1];
+  int64_t at[most_row_values], to[most_row_values];
+  for (int64_t i = 0; i < c.count; ++i) {
+    at[i] = c.cells[i] * c.unit;
+    to[i] = i * c.step;
+  }
+  char* const first = c.addressed + part.run.begin * work.run.addressed;
+  char* const first_other = plan.other + batch.other + other + part.run.begin * work.run.other;
+  for (int64_t lane = part.free.begin, rows; lane < part.free.end; lane += rows) {
+    const Walk outer(work.free, work.free_count, lane);
+    rows = inner.extent - lane % inner.extent;
+    if (rows > part.free.end - lane) rows = part.free.end - lane;
+    for (int64_t r = 0; r < rows; ++r) {
+      char* const addressed = first + outer.addressed + r * inner.addressed;
+      char* const row = first_other + outer.other + r * inner.other;
+      for (int64_t i = 0; i < c.count; ++i) apply<scatter>(op, addressed + at[i], row + to[i]);
+    }
+  }
+}
+
 template <class Op, bool scatter>
 bool run_slices(const Work& work, const Part& part, char* buffer) {
   const Op op(work);
@@ -913,6 +938,9 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
       }
     }
     const auto apply_lanes = [&](Chunk& c, int64_t other) {
+      if (n == 1 && work.free_count > 0 && c.count <= most_row_values && c.listed == nullptr &&
+          picked.absent_count == 0)
+        return apply_short_lanes<scatter>(op, work, part, batch, c, other);
       for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
         if (!scatter && work.streams && lane.listed == nullptr) {
           stream_chunk(op, lane, work.run, n, work.prefetch);
@@ -1232,15 +1260,141 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
   return true;
 }
 
+// ---- rows ----
+
+// Where the items of each row lie: value k of a row of indices belongs to the addressed item at
+// cell * unit + at[k], and to the other one at to[k].
+struct RowLayout {
+  int64_t values, unit;
+  bool single;  // one item for each pick, behind the one before
+  bool wide;    // cells and `unit` are as gather_wide wants them
+  int64_t at[most_row_values], to[most_row_values];
+
+  explicit RowLayout(const Work& work) : values(work.row_values) {
+    const Plan& plan = *work.plan;
+    const Loop& pick = plan.picks[0];
+    unit = plan.axes[0].stride;
+    single = work.run.extent == 1 && pick.other == plan.item;
+    wide = unit >= 0 && unit < most_wide && plan.axes[0].length < most_wide;
+    for (int64_t k = 0; k < values; ++k) {
+      const int64_t column = k % work.run.extent, row = k / work.run.extent;
+      at[k] = column * work.run.addressed;
+      to[k] = column * work.run.other + row * pick.other;
+    }
+  }
+};
+
+// A row all of whose items have a cell.
+template <bool scatter, bool single, class Op>
+void apply_layout(const Op& op, const RowLayout& layout, char* addressed, char* other,
+                  const int64_t* cells) {
+  const int64_t values = layout.values, unit = layout.unit;  // which no store can change
+  const int64_t *const at = layout.at, *const to = layout.to;
+  int64_t k = 0;
+  if constexpr (single) {
+    if constexpr (!scatter && !std::is_same_v<Op, MoveBytes>) {
+      if (layout.wide) k = gather_wide<Op::width()>(other, addressed, cells, unit, 0, values);
+    }
+    for (; k < values; ++k) apply<scatter>(op, addressed + cells[k] * unit, other + k * op.width());
+  } else {
+    for (; k < values; ++k) apply<scatter>(op, addressed + cells[k] * unit + at[k], other + to[k]);
+  }
+}
+
+template <bool scatter, class Op>
+void apply_present(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
+                   char* other, const int64_t* cells) {
+  for (int64_t k = 0; k < layout.values; ++k) {
+    char* const to = other + layout.to[k];
+    if (cells[k] >= 0) {
+      apply<scatter>(op, addressed + cells[k] * layout.unit + layout.at[k], to);
+    } else if constexpr (!scatter) {
+      op(to, work.fill);
+    }
+  }
+}
+
+// Some rows whose cells are known, to every `step` bytes of the other array.
+template <bool scatter, class Op>
+void apply_layouts(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
+                   char* other, int64_t step, const int64_t* cells, int64_t rows, bool good) {
+  const int64_t values = layout.values, pitch = work.batch[work.batch_count - 1].addressed;
+  const int64_t ahead = work.prefetch && good ? 1 + items_near / values : rows;
+  for (int64_t r = 0; r < rows; ++r, cells += values) {
+    char* const row = addressed + r * pitch;
+    for (int64_t k = 0; r + ahead < rows && k < values; ++k) {
+      const char* cell = row + ahead * pitch + cells[ahead * values + k] * layout.unit;
+      __builtin_prefetch(cell + layout.at[k], scatter);
+    }
+    if (!good) {
+      apply_present<scatter>(op, work, layout, row, other + r * step, cells);
+    } else if (layout.single) {
+      apply_layout<scatter, true>(op, layout, row, other + r * step, cells);
+    } else {
+      apply_layout<scatter, false>(op, layout, row, other + r * step, cells);
+    }
+  }
+}
+
+template <class Op, bool scatter>
+bool run_rows(const Work& work, const Part& part, char* buffer) {
+  const Op op(work);
+  const Plan& plan = *work.plan;
+  const Loop& batch = work.batch[work.batch_count - 1];
+  const RowLayout layout(work);
+  const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
+  const int64_t step = work.run.extent > 1 ? work.run.index : plan.picks[0].index;
+  const int64_t line_bytes = layout.values * line;
+  int64_t cells[chunk];
+  alignas(line) char staged[scatter ? line : staged_bytes];  // rows that are streamed
+  Watch watch(work.stop);
+  const StreamFence fence(work.streams);
+  for (int64_t b = part.batch.begin, rows; b < part.batch.end; b += rows) {
+    const Walk first(work.batch, work.batch_count, b);
+    rows = batch.extent - b % batch.extent;
+    if (rows > work.rows_at_once) rows = work.rows_at_once;
+    if (rows > part.batch.end - b) rows = part.batch.end - b;
+    if (watch.leave(rows * line_bytes)) return false;
+    const bool good = resolve_values(plan.indices + first.index, step, rows * layout.values,
+                                     plan.axes[0].length, cells, indices_ahead);
+    if (!good && work.mode == Mode::raise) return false;
+    char *addressed = plan.addressed + first.addressed, *other = plan.other + first.other;
+    if constexpr (scatter) {
+      const int64_t bytes = rows * batch.addressed;
+      char* const rows_at = work.streams ? buffer : addressed;
+      if (work.copies && !write_bytes(rows_at, work.source + first.addressed, bytes, watch))
+        return false;
+      apply_layouts<true>(op, work, layout, rows_at, other, batch.other, cells, rows, good);
+      if (work.streams) stream(addressed, rows_at, bytes);
+    } else if (work.streams) {
+      const int64_t bytes = layout.values * op.width();
+      apply_layouts<false>(op, work, layout, addressed, staged, bytes, cells, rows, good);
+      stream(other, staged, rows * bytes);
+    } else {
+      apply_layouts<false>(op, work, layout, addressed, other, batch.other, cells, rows, good);
+    }
+  }
+  return true;
+}
+
 // ---- choice ----
 
 template <class Op>
 Kernels::Run kernel(const Work& work) {
-  const bool columns = work.form == Form::columns;
+  const auto of_form = [&](auto scatter) -> Kernels::Run {
+    switch (work.form) {
+      case Form::rows:
+        return run_rows<Op, decltype(scatter)::value>;
+      case Form::columns:
+        return run_columns<Op, decltype(scatter)::value>;
+      default:
+        return run_slices<Op, decltype(scatter)::value>;
+    }
+  };
   if constexpr (Op::moves) {
-    if (!work.plan->scatter) return columns ? run_columns<Op, false> : run_slices<Op, false>;
+    if (!work.plan->scatter) return of_form(std::false_type{});
   }
-  return columns ? run_columns<Op, true> : run_slices<Op, true>;
+  return of_form(std::true_type{});
 }
 
 Kernels::Run select_move(const Work& work) {

@@ -15,6 +15,7 @@ class Stop;
 enum class Form : std::uint8_t {
   slices,   // all items of an inner run share their index tuple; a run may be a single item
   columns,  // each item of an inner run has its own index
+  rows,     // index tuples of few picks lie row behind row: many rows are resolved at once
 };
 
 struct Range {
@@ -58,7 +59,8 @@ struct Work {
   // steps of the axis, or in bytes where index tuples have other than one component.
   bool owners;
   // scatters: the parts bring in the data, from `source`, which has the strides of the addressed
-  // array. In slices each batch then is a contiguous row of cells; in columns packing does it.
+  // array. In slices each batch then is a contiguous row of cells; in rows these follow each other
+  // too; in columns packing does it.
   bool copies;
   // The output is larger than the caches keep, so it passes them by. Gathers: its items follow each
   // other along the run and, in slices, along the picks. Scatters: it is copied and scattered into
@@ -77,6 +79,8 @@ struct Work {
   // scatter writes it back from there.
   bool packed;
   const char* source;
+  // rows: how many values of indices each has, and how many rows at most go together.
+  std::int64_t row_values, rows_at_once;
   Stop* stop;  // what the call is left by; null where it cannot be
   // slices: index tuples that are resolved at once, from one look at `stop` to the next.
   std::int64_t picks_at_once;
@@ -85,6 +89,9 @@ struct Work {
 // Index tuples that are resolved at once; also the most columns that a part of the columns form may
 // have.
 inline constexpr std::int64_t chunk = 1024;
+
+// Values of indices of a row, at most, that is done together with others.
+inline constexpr std::int64_t most_row_values = 64;
 
 // Buffers are divided at cache lines.
 constexpr std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
