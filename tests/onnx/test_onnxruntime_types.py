@@ -233,7 +233,7 @@ def test_scatters_of_strings_that_stay_are_right(operator, opset, reduction, thr
 @pytest.mark.parametrize(
     "body",
     [
-        "y = ScatterND (x, at, news)",  # its threads assign to one string at a time
+        "y = ScatterND (x, at, news)",  # whose threads may meet at a string
         "wide = Expand (at, size)  y = ScatterElements (x, wide, news)",  # the index is not built
     ],
 )

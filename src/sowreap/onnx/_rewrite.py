@@ -369,8 +369,8 @@ def _checked_schema(node: NodeProto, opset: int) -> Schema:
 def _does_text_rightly(node: NodeProto, scope: _Scope) -> bool:
     """Return whether onnxruntime is certain to move strings as it should.
 
-    It empties all but the first string of what one index of Gather addresses. Threads of its
-    ScatterND may assign to one string at a time.
+    It empties all but the first string of what one index of Gather addresses, and its ScatterND
+    leaves to its threads which of several updates of a cell is the last.
     """
     if node.op_type != "Gather":
         return node.op_type in RIGHT_WITH_TEXT
