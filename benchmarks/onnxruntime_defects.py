@@ -20,6 +20,9 @@ HEADER = '<ir_version: 10, opset_import: ["": 18]> main'
 TEXTS = f"{HEADER} (string[n, k] x, int64[m] i) => (string[m, k] y) {{ y = Gather (x, i) }}"
 SUMS = f"""{HEADER} (float[n, k] x, int64[m, 1] i, float[m, k] u) => (float[n, k] y)
   {{ y = ScatterND <reduction = "add"> (x, i, u) }}"""
+CACHE = """<ir_version: 10, opset_import: ["": 24]> main
+  (float[1, 2, 1] x, float[1, 1, 1] u, int64[1] i) => (float[1, 2, 1] y)
+  { y = TensorScatter (x, u, i) }"""
 CELLS, UPDATES, WIDTH, RUNS = 4, 400_000, 4, 20
 
 
@@ -55,6 +58,15 @@ def main() -> None:
     for name, session in both(SUMS).items():
         kept = [session.run(None, feeds)[0].sum() / (UPDATES * WIDTH) for _ in range(RUNS)]
         print(f"  {name}: at worst {1 - min(kept):.2%} of the updates lost")
+
+    print("TensorScatter, opset 24: whether there is a session (onnxruntime 1.24 has no kernel)")
+    for library in (onnxruntime.InferenceSession, InferenceSession):
+        try:
+            library(parse_model(CACHE).SerializeToString(), options())
+        except Exception as error:  # the classes of onnxruntime have no common one
+            print(f"  {library.__module__}: {str(error).splitlines()[0]}")
+        else:
+            print(f"  {library.__module__}: yes")
 
 
 if __name__ == "__main__":

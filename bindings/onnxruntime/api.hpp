@@ -147,12 +147,15 @@ struct Failure {
   std::string text;
 };
 
-// Throws Failure unless `status` is success; releases it.
-inline void check(Table table, Status* status) {
-  if (status == nullptr) return;
+[[noreturn, gnu::noinline, gnu::cold]] inline void raise(Table table, Status* status) {
   Failure failure{get_error_message(table, status)};
   release_status(table, status);
   throw failure;
+}
+
+// Throws Failure unless `status` is success; releases it.
+inline void check(Table table, Status* status) {
+  if (status != nullptr) raise(table, status);
 }
 
 // Whether `status` is success; releases it.

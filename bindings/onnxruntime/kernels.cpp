@@ -294,11 +294,11 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   if (given != nullptr) write_indices.read(kernel.runtime(), given, *kernel.type->indices);
   const View* starts = given != nullptr ? &write_indices.view() : nullptr;
   check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
-  const SessionPool pool(kernel, context);
   const int axis = resolve_axis(op.name, kernel.axis, past_cache.view(), "past_cache");
   const Shape shape = shape_of(past_cache.view());
   check_output(kernel, shape);
   if (type.bytes == 0) {
+    const SessionPool pool(kernel, context);
     return write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
                             [&] { return output(kernel, context, shape); });
   }
@@ -307,8 +307,11 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   refuse_overlap(kernel, out, update, "update");
   const bool in_place = out.view().bytes == past_cache.view().bytes;
   if (!in_place) refuse_overlap(kernel, out, past_cache, "past_cache");
-  execute(CacheWrite{&past_cache.view(), &update.view(), starts, axis, kernel.circular, &out.view(),
-                     in_place});
+  const CacheWrite call{&past_cache.view(), &update.view(), starts,  axis,
+                        kernel.circular,    &out.view(),    in_place};
+  if (write_if_small(call)) return;
+  const SessionPool pool(kernel, context);
+  execute(call);
 }
 
 // Calls `work`; makes what it throws a status of the runtime.

@@ -6,34 +6,8 @@
 #include "sowreap/error.hpp"
 
 namespace sowreap::ort {
-namespace {
 
-[[noreturn]] void refuse_rank() { throw Failure{"sowreap: a tensor has more than 64 dimensions"}; }
-
-void read_shape(const Runtime& runtime, const Value* value, Shape& shape) {
-  const Table table = runtime.table;
-  if (runtime.has_shape_reference) {
-    int type = 0;
-    const std::int64_t* sizes = nullptr;
-    std::size_t rank = 0;
-    check(table, get_shape_reference(table, value, &type, &sizes, &rank));
-    if (rank > max_rank) refuse_rank();
-    for (std::size_t d = 0; d < rank; ++d) shape.append(sizes[d]);
-    return;
-  }
-  TensorInfo* info = nullptr;
-  check(table, get_info(table, value, &info));
-  std::size_t rank = 0;
-  bool good = succeeded(table, get_rank(table, info, &rank)) && rank <= max_rank;
-  if (good) {
-    shape.rank = static_cast<int>(rank);
-    good = succeeded(table, get_dimensions(table, info, shape.sizes, rank));
-  }
-  release_info(table, info);
-  if (!good) refuse_rank();
-}
-
-}  // namespace
+void refuse_rank() { throw Failure{"sowreap: a tensor has more than 64 dimensions"}; }
 
 Shape shape_of(const View& view) {
   Shape shape;
@@ -48,31 +22,17 @@ void set_c_order(const Shape& shape, std::int64_t item, std::int64_t* strides) {
   }
 }
 
-Tensor::Tensor(const Runtime& runtime, const Value* value, const ElementType& type,
-               const Shape& shape)
-    : value_(value) {
-  for (int d = 0; d < shape.rank; ++d) shape_.append(shape.sizes[d]);
-  describe(runtime, type);
-}
-
-void Tensor::read(const Runtime& runtime, const Value* value, const ElementType& type) {
-  value_ = value;
-  shape_.rank = 0;
-  read_shape(runtime, value, shape_);
-  describe(runtime, type);
-}
-
-void Tensor::describe(const Runtime& runtime, const ElementType& type) {
-  count_ = 1;
-  for (int d = shape_.rank - 1; d >= 0; --d) {
-    strides_[d] = count_ * type.bytes;
-    count_ *= shape_.sizes[d];
+void Tensor::copy_shape(Table table) {
+  TensorInfo* info = nullptr;
+  check(table, get_info(table, value_, &info));
+  std::size_t rank = 0;
+  bool good = succeeded(table, get_rank(table, info, &rank)) && rank <= max_rank;
+  if (good) {
+    shape_.rank = static_cast<int>(rank);
+    good = succeeded(table, get_dimensions(table, info, shape_.sizes, rank));
   }
-  view_ = {nullptr, shape_.rank, shape_.sizes, strides_, type.dtype, type.bytes};
-  if (type.bytes == 0) return;  // strings: the memory is not ours to read
-  void* bytes = nullptr;
-  check(runtime.table, get_data(runtime.table, const_cast<Value*>(value_), &bytes));
-  view_.bytes = static_cast<char*>(bytes);
+  release_info(table, info);
+  if (!good) refuse_rank();
 }
 
 void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_value) {
@@ -80,7 +40,7 @@ void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_v
   const Tensor wanted(runtime, shape_value, int64_type);
   const auto* sizes = reinterpret_cast<const std::int64_t*>(wanted.view().bytes);
   const auto fail = [&] {
-    std::string text = "indices have shape " + text_of(shape_);
+    std::string text = "indices have shape " + text_of(view_);
     if (wanted.view().rank == 1 && wanted.count() <= max_rank)
       text +=
           " and cannot be expanded to shape " + text_of(sizes, static_cast<int>(wanted.count()));
@@ -89,10 +49,8 @@ void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_v
     throw Error(Fault::shape, op, "indices", text + ".");
   };
   if (wanted.view().rank != 1 || wanted.count() > max_rank) fail();
-  const int given = shape_.rank, rank = std::max(given, static_cast<int>(wanted.count()));
-  const auto own_size = [&](int d) {
-    return d < rank - given ? 1 : shape_.sizes[d - rank + given];
-  };
+  const int given = view_.rank, rank = std::max(given, static_cast<int>(wanted.count()));
+  const auto own_size = [&](int d) { return d < rank - given ? 1 : view_.shape[d - rank + given]; };
   const auto wanted_size = [&](int d) {
     const int at = d - rank + static_cast<int>(wanted.count());
     return at < 0 ? 1 : sizes[at];
@@ -108,12 +66,7 @@ void Tensor::expand(const char* op, const Runtime& runtime, const Value* shape_v
     shape_.sizes[d] = have == 1 ? wanted_size(d) : have;
   }
   view_.rank = shape_.rank = rank;
-}
-
-bool Tensor::overlaps(const Tensor& other) const {
-  const char* end = view_.bytes + count_ * view_.item;
-  const char* other_end = other.view_.bytes + other.count_ * other.view_.item;
-  return count_ > 0 && other.count_ > 0 && view_.bytes < other_end && other.view_.bytes < end;
+  view_.shape = shape_.sizes;
 }
 
 }  // namespace sowreap::ort

@@ -7,18 +7,36 @@
 
 namespace sowreap::ort {
 
+[[noreturn]] void refuse_rank();
+
+// (Inline, but for what is rare: nodes on a few items spend most of their time here.)
 class Tensor {
  public:
   Tensor() = default;
   Tensor(const Runtime& runtime, const Value* value, const ElementType& type) {
     read(runtime, value, type);
   }
-  // Where the shape is known already.
-  Tensor(const Runtime& runtime, const Value* value, const ElementType& type, const Shape& shape);
+  // Where the shape is known already; it has to live as long.
+  Tensor(const Runtime& runtime, const Value* value, const ElementType& type, const Shape& shape)
+      : value_(value) {
+    describe(runtime, type, shape.sizes, shape.rank);
+  }
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
-  void read(const Runtime& runtime, const Value* value, const ElementType& type);
+  void read(const Runtime& runtime, const Value* value, const ElementType& type) {
+    value_ = value;
+    if (!runtime.has_shape_reference) {
+      copy_shape(runtime.table);
+      return describe(runtime, type, shape_.sizes, shape_.rank);
+    }
+    int element = 0;
+    const std::int64_t* sizes = nullptr;
+    std::size_t rank = 0;
+    check(runtime.table, get_shape_reference(runtime.table, value, &element, &sizes, &rank));
+    if (rank > max_rank) refuse_rank();
+    describe(runtime, type, sizes, static_cast<int>(rank));
+  }
 
   const Value* value() const { return value_; }
   const View& view() const { return view_; }
@@ -28,14 +46,32 @@ class Tensor {
   // not go together.
   void expand(const char* op, const Runtime& runtime, const Value* shape);
 
-  bool overlaps(const Tensor& other) const;
+  bool overlaps(const Tensor& other) const {
+    return count_ > 0 && other.count_ > 0 && view_.bytes < other.end() && other.view_.bytes < end();
+  }
 
  private:
-  void describe(const Runtime& runtime, const ElementType& type);
+  void copy_shape(Table table);
+
+  void describe(const Runtime& runtime, const ElementType& type, const std::int64_t* sizes,
+                int rank) {
+    count_ = 1;
+    for (int d = rank - 1; d >= 0; --d) {
+      strides_[d] = count_ * type.bytes;
+      count_ *= sizes[d];
+    }
+    view_ = {nullptr, rank, sizes, strides_, type.dtype, type.bytes};
+    if (type.bytes == 0) return;  // strings: the memory is not ours to read
+    void* bytes = nullptr;
+    check(runtime.table, get_data(runtime.table, const_cast<Value*>(value_), &bytes));
+    view_.bytes = static_cast<char*>(bytes);
+  }
+
+  const char* end() const { return view_.bytes + count_ * view_.item; }
 
   const Value* value_ = nullptr;
   View view_;
-  Shape shape_;
+  Shape shape_;  // where the runtime has none that can be read in place
   std::int64_t strides_[max_rank];
   std::int64_t count_ = 0;  // items in memory
 };

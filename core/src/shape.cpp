@@ -1,7 +1,6 @@
 #include "sowreap/shape.hpp"
 
 #include <atomic>
-#include <limits>
 #include <string>
 
 #include "sowreap/error.hpp"
@@ -44,8 +43,7 @@ std::int64_t counted_bytes(const Shape& shape, std::int64_t item) {
   std::int64_t bytes = item;
   for (int d = 0; d < shape.rank; ++d) {
     if (shape.sizes[d] <= 0) continue;
-    if (bytes > std::numeric_limits<std::int64_t>::max() / shape.sizes[d]) return -1;
-    bytes *= shape.sizes[d];
+    if (__builtin_mul_overflow(bytes, shape.sizes[d], &bytes)) return -1;
   }
   return bytes;
 }

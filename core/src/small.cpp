@@ -75,17 +75,7 @@ void move(const SmallMove& call, int64_t cell, int64_t position, int64_t bytes) 
   char* addressed = call.addressed->bytes + cell;
   char* other = call.other->bytes + position;
   char* to = call.scatter ? addressed : other;
-  const char* from = call.scatter ? other : addressed;
-  switch (bytes) {  // with the size known it is one move, not a call
-    case 4:
-      std::memcpy(to, from, 4);
-      return;
-    case 8:
-      std::memcpy(to, from, 8);
-      return;
-    default:
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  }
+  copy_few(to, call.scatter ? other : addressed, bytes);
 }
 
 void move_cells(const SmallMove& call, const int64_t* resolved, int64_t picks) {

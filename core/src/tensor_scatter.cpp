@@ -5,6 +5,7 @@
 
 #include "sowreap/error.hpp"
 #include "sowreap/execute.hpp"
+#include "sowreap/small.hpp"
 #include "sowreap/stop.hpp"
 #include "sowreap/watch.hpp"
 
@@ -14,7 +15,8 @@ namespace {
 using std::int64_t;
 using std::uint64_t;
 
-constexpr int64_t small_bytes = 8192;  // planning the moves of fewer would take longer than them
+// Planning the moves of so few would take longer than them.
+constexpr int64_t small_bytes = 8192, small_rows = 64;
 // What a row without many bytes costs, for a Watch.
 constexpr int64_t line_bytes = 64, copy_bytes = 4096;
 
@@ -27,17 +29,19 @@ struct WriteIndex {
   }
 };
 
-WriteIndex load(const View& write_indices, int64_t row) {
-  const char* at = write_indices.bytes + row * write_indices.strides[0];
-  if (write_indices.dtype == Dtype::int64) {  // of ONNX, and so of most
-    int64_t value;
-    std::memcpy(&value, at, sizeof value);
-    return {value < 0, static_cast<uint64_t>(value)};
-  }
-  return visit_index(write_indices.dtype, [at](auto value) {
+[[gnu::noinline]] WriteIndex load_any(Dtype dtype, const char* at) {
+  return visit_index(dtype, [at](auto value) {
     std::memcpy(&value, at, sizeof value);
     return WriteIndex{value < 0, static_cast<uint64_t>(value)};
   });
+}
+
+[[gnu::always_inline]] inline WriteIndex load(const View& write_indices, int64_t row) {
+  const char* at = write_indices.bytes + row * write_indices.strides[0];
+  if (write_indices.dtype != Dtype::int64) return load_any(write_indices.dtype, at);
+  int64_t value;  // of ONNX, and so of most
+  std::memcpy(&value, at, sizeof value);
+  return {value < 0, static_cast<uint64_t>(value)};
 }
 
 [[noreturn]] void report(const CacheWrite& call, int64_t row, WriteIndex start) {
@@ -125,40 +129,14 @@ void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex st
     write_run(call, row, rows, before_end, 0, steps - before_end);
 }
 
-int64_t byte_count(const View& v) {
-  int64_t n = v.item;
-  for (int d = 0; d < v.rank; ++d) n *= v.shape[d];
-  return n;
-}
-
-// Does the call without plans if there is little to do, which is not nothing, in C order.
-bool write_if_small(const CacheWrite& call) {
-  const View &cache = *call.past_cache, &update = *call.update;
-  const int64_t bytes = byte_count(update), cache_bytes = byte_count(cache);
-  if (bytes == 0 || bytes > small_bytes || (!call.in_place && cache_bytes > small_bytes))
-    return false;
-  if (!is_in_c_order(cache) || !is_in_c_order(update) || !is_in_c_order(*call.output)) return false;
-  if (!call.in_place)
-    std::memcpy(call.output->bytes, cache.bytes, static_cast<std::size_t>(cache_bytes));
-  const int64_t length = cache.shape[call.axis], steps = update.shape[call.axis];
-  int64_t heads = 1, position = cache.item;
-  for (int d = 1; d < call.axis; ++d) heads *= cache.shape[d];
-  for (int d = call.axis + 1; d < cache.rank; ++d) position *= cache.shape[d];
-  const auto write = [&](int64_t run, int64_t from, int64_t to, int64_t count) {
-    std::memcpy(call.output->bytes + (run * length + to) * position,
-                update.bytes + (run * steps + from) * position,
-                static_cast<std::size_t>(count * position));
-  };
-  for (int64_t row = 0; row < cache.shape[0]; ++row) {
-    const View* starts = call.write_indices;
-    const int64_t begin = starts == nullptr ? 0 : fold(load(*starts, row), length);
-    const int64_t before_end = std::min(steps, length - begin);
-    for (int64_t run = row * heads; run < (row + 1) * heads; ++run) {
-      write(run, 0, begin, before_end);
-      if (call.circular && before_end < steps) write(run, before_end, 0, steps - before_end);
-    }
+// Bytes of an array in C order; -1 for any other.
+int64_t ordered_bytes(const View& v) {
+  int64_t bytes = v.item;
+  for (int d = v.rank - 1; d >= 0; --d) {
+    if (v.shape[d] != 1 && v.strides[d] != bytes) return -1;
+    bytes *= v.shape[d];
   }
-  return true;
+  return bytes;
 }
 
 }  // namespace
@@ -172,9 +150,44 @@ double work_bytes(const CacheWrite& call) {
   return 2.0 * static_cast<double>(call.update->item) * (items + (call.in_place ? 0 : cache_items));
 }
 
+bool write_if_small(const CacheWrite& call) {
+  const View &cache = *call.past_cache, &update = *call.update;
+  const int64_t bytes = ordered_bytes(update), cache_bytes = ordered_bytes(cache);
+  if (bytes <= 0 || bytes > small_bytes || cache_bytes <= 0) return false;
+  if (!call.in_place && (cache_bytes > small_bytes || ordered_bytes(*call.output) <= 0))
+    return false;
+  const int64_t rows = cache.shape[0], length = cache.shape[call.axis];
+  const int64_t steps = update.shape[call.axis], last = call.circular ? length - 1 : length - steps;
+  if (rows > small_rows) return false;
+  int64_t begins[small_rows];
+  for (int64_t row = 0; row < rows; ++row) {
+    const View* starts = call.write_indices;
+    const WriteIndex start = starts == nullptr ? WriteIndex{false, 0} : load(*starts, row);
+    if (start.value > static_cast<uint64_t>(last)) return false;  // as all negative ones are
+    begins[row] = static_cast<int64_t>(start.value);
+  }
+  if (!call.in_place)
+    std::memcpy(call.output->bytes, cache.bytes, static_cast<std::size_t>(cache_bytes));
+  int64_t heads = 1, position = cache.item;
+  for (int d = 1; d < call.axis; ++d) heads *= cache.shape[d];
+  for (int d = call.axis + 1; d < cache.rank; ++d) position *= cache.shape[d];
+  const int64_t cache_run = length * position, update_run = steps * position;
+  const char* from = update.bytes;
+  char* to = call.output->bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = begins[row] * position;
+    const int64_t before_end = std::min(update_run, cache_run - begin);
+    for (int64_t head = 0; head < heads; ++head, from += update_run, to += cache_run) {
+      copy_few(to + begin, from, before_end);
+      if (before_end < update_run) copy_few(to, from + before_end, update_run - before_end);
+    }
+  }
+  return true;
+}
+
 void execute(const CacheWrite& call) {
-  check_write_indices(call);
   if (write_if_small(call)) return;
+  check_write_indices(call);
   const StopScope scope(call.visible ? nullptr : current_stop());
   if (!call.in_place) copy(*call.past_cache, *call.output);
   const int64_t rows = call.past_cache->shape[0];

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from command_line import SCATTER, error_line
 
-from sowreap._cli.model import Model
+from sowreap._cli.model import Model, Timing
 
 # An .npy file of an array without items.
 SAVED = (
@@ -51,7 +51,8 @@ def test_outputs_are_written(command, scatter_model, scatter_inputs, scatter_out
 
 
 def test_profile_lists_operators_and_nodes(command, scatter_model, scatter_inputs):
-    result = command("run", scatter_model, "--inputs", scatter_inputs, "--profile")
+    options = ("--inputs", scatter_inputs, "--profile", "--order", "graph")
+    result = command("run", scatter_model, *options)
     assert result.exit_code == 0
     by_operator, by_node = result.stdout.split("Time by operator")[1].split("Time by node")
     assert {tuple(row[:2]) for row in rows(by_operator)} >= {("ScatterND", "1"), ("Add", "1")}
@@ -59,6 +60,34 @@ def test_profile_lists_operators_and_nodes(command, scatter_model, scatter_input
         ["0", "summed", "ScatterND"],
         ["1", "doubled", "Add"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "title", "order"),
+    [
+        ((), "the slowest first", ["b", "c", "a"]),
+        (("--order", "time"), "the slowest first", ["b", "c", "a"]),
+        (("--order", "graph"), "in the order of the graph", ["a", "b", "c"]),
+    ],
+)
+def test_order_of_profiled_nodes(command, scatter_model, monkeypatch, options, title, order):
+    nodes = [
+        SimpleNamespace(name=name, op_type="Add", seconds=seconds)
+        for name, seconds in (("a", 0.25), ("b", 1.0), ("c", 0.5))
+    ]
+    monkeypatch.setattr(Model, "run", lambda *_: ({}, Timing(1.75, 0.0, nodes)))
+    result = command("run", scatter_model, "--random", "--profile", *options)
+    assert result.exit_code == 0
+    by_node = result.stdout.split("Time by node, ")[1]
+    assert by_node.startswith(title)
+    numbered = [line for line in rows(by_node) if line and line[0].isdigit()]
+    assert [line[1] for line in numbered] == order
+    assert [line[0] for line in numbered] == [str("abc".index(name)) for name in order]
+
+
+def test_order_belongs_to_profile(command, scatter_model):
+    text = error_line(command("run", scatter_model, "--random", "--order", "graph"))
+    assert "--order belongs to --profile" in text
 
 
 def test_times_are_medians(monkeypatch, scatter_model):

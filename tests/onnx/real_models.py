@@ -165,8 +165,8 @@ def strings() -> Case:
         "hidden": np.array([[0], [1], [-1], [-2]]),
         "asked": np.array([[1, 0], [3, 1], [-1, 0]]),
     }
-    placement = {("main", name): SOWREAP for name in ("rows", "masked")}
-    placement["main", "single"] = ONNXRUNTIME
+    placement = {("main", name): ONNXRUNTIME for name in ("masked", "single")}
+    placement["main", "rows"] = SOWREAP
     return Case(model, feeds, placement, frozenset({"rows", "masked"}), multiplies=False)
 
 

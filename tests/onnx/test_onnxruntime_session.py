@@ -16,6 +16,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.parser import parse_graph, parse_model
 
 import sowreap
+from sowreap._cli.model import Model
 from sowreap.onnx import InferenceSession, MissingEngineError, ModelError
 from sowreap.onnx._onnxruntime_engine import EXTERNAL_FOLDER
 from sowreap.onnx._rewrite import rewrite
@@ -195,7 +196,10 @@ def test_a_function_of_another_opset_than_the_model():
     assert placed(session) == [("ScatterElements", "function put", "sowreap")]
 
 
-def test_texts_of_every_kind():
+@pytest.mark.parametrize("moves", [False, True])
+def test_texts_of_every_kind(moves, monkeypatch):
+    if moves:
+        monkeypatch.setattr("sowreap.onnx._rewrite._does_text_rightly", lambda *_: False)
     text = """<ir_version: 10, opset_import: ["": 18]> main
       (string[n] x, int64[m] at, string[m] news) => (string[m] a, string[n] b, string[n] c) {
         a = Gather (x, at)
@@ -208,7 +212,7 @@ def test_texts_of_every_kind():
     }
     session = same_as_reference(text, feeds)
     runs_on = [engine for _, _, engine in placed(session)]
-    assert runs_on == ["onnxruntime", "sowreap", "sowreap"]
+    assert runs_on == ["sowreap" if moves else "onnxruntime"] * 3
     none = {"x": feeds["x"], "at": np.zeros(0, np.int64), "news": np.zeros(0, object)}
     same_as_reference(text, none)
 
@@ -646,6 +650,24 @@ def test_external_data_is_found_beside_the_model(feeds, tmp_path):
     (tmp_path / "weights.bin").unlink()
     with pytest.raises(Exception, match="weights"):
         InferenceSession(path, options)
+
+
+@pytest.mark.parametrize("how", ["no options", "options with the entry", "profiled", "command"])
+def test_external_data_are_read_without_a_warning(how, tmp_path, capfd):
+    np.arange(6, dtype=np.float32).tofile(tmp_path / "table")
+    path = tmp_path / "model.onnx"
+    onnx.save(from_initializer(external_table("table"), gathers=True), path)
+    feeds, options = {"indices": np.array([0, 2])}, None
+    if how == "options with the entry":
+        options = ort.SessionOptions()
+        options.add_session_config_entry(EXTERNAL_FOLDER, str(tmp_path.resolve()))
+    if how == "command":
+        Model(str(path), "onnxruntime").run(feeds, 1, lambda: None)
+    else:
+        for _ in range(2):
+            session = InferenceSession(path, options)
+            session.run_profiled(None, feeds) if how == "profiled" else session.run(None, feeds)
+    assert "already exists" not in capfd.readouterr().err
 
 
 def external_table(location, **more):

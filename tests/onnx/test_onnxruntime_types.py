@@ -13,6 +13,7 @@ from onnx import NodeProto, TensorProto, helper
 from onnx.parser import parse_model
 
 import sowreap
+from sowreap import _reference
 from sowreap.onnx import InferenceSession
 from sowreap.onnx._rewrite import rewrite
 from sowreap.onnx._schemas import SCHEMAS, Schema, find_schema, versions
@@ -122,7 +123,7 @@ CURRENT = [
 
 @pytest.mark.parametrize("schema", CURRENT, ids=str)
 def test_every_type_of_every_version_runs_on_sowreap(schema: Schema, monkeypatch):
-    monkeypatch.setattr("sowreap.onnx._rewrite._gathers_text_rightly", lambda *_: False)
+    monkeypatch.setattr("sowreap.onnx._rewrite._does_text_rightly", lambda *_: False)
     feeds = feeds_of(schema)
     nodes = [
         node
@@ -171,11 +172,90 @@ def test_gathers_of_strings_stay_where_onnxruntime_is_right(body: str, runs_on: 
     assert placement.runs_on == runs_on
 
 
+SCATTER_TEXT = """<ir_version: 8, opset_import: ["": {opset}]> main
+  (string[n, 2] x, {index}[m, k] at, string[m, k] news) => (string[n, 2] y)
+  {{ y = {operator} <axis = {axis}{reduction}> (x, at, news) }}"""
+TEXT = np.array([["", "b"], ["größe", "no short string, so on the heap"], ["a\0b", "f"]], object)
+NEWS = np.array([["1", "a new one, which is longer than others"], ["", "4"], ["5", "ü"]], object)
+TEXT_SCATTERS = [
+    ("Scatter", 9, ""),
+    ("ScatterElements", 11, ""),
+    ("ScatterElements", 13, ""),
+    *(("ScatterElements", opset, how) for opset in (16, 18) for how in ("", "none", "add")),
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("operator", "opset", "reduction"), TEXT_SCATTERS)
+def test_scatters_of_strings_that_stay_are_right(operator, opset, reduction, threads):
+    """Those of the loop, whatever indices are, and errors for bad ones."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 4
+    how = f', reduction = "{reduction}"' if reduction else ""
+    for axis, index in ((0, "int64"), (1, "int32"), (-1, "int64")):
+        text = SCATTER_TEXT.format(
+            operator=operator, opset=opset, axis=axis, index=index, reduction=how
+        )
+        session = InferenceSession(parse_model(text), options)
+        (placement,) = session.placement()
+        assert placement.runs_on == "onnxruntime"
+        assert "each string is right there" in placement.reason
+        length = TEXT.shape[axis]
+
+        def run(at, session=session, index=index, news=NEWS):
+            at = np.asarray(at, index)
+            feeds = {"x": TEXT, "at": at, "news": news[: at.shape[0], : at.shape[1]]}
+            return session.run(None, feeds)[0], feeds
+
+        good = [
+            [[0, -1], [-length, length - 1]],
+            [[0, 0], [0, 0], [0, 0]],  # the last one wins, or all are appended in order
+            [[1], [-1]],
+            np.zeros((0, 2)),
+            np.zeros((2, 0)),
+        ]
+        for at in good:
+            found, feeds = run(at)
+            expected = _reference.scatter_elements(
+                TEXT, feeds["at"], feeds["news"], axis, reduction or "none"
+            )
+            assert found.tolist() == expected.tolist()
+        for bad in (length, -length - 1, 2**31 - 1, -(2**31)):
+            with pytest.raises(Exception, match="out of data bounds"):
+                run([[0, 0], [0, bad]])
+        with pytest.raises(Exception, match="dim"):
+            run(
+                np.zeros((3, 3)) if axis == 0 else np.zeros((4, 1)),
+                news=np.full((4, 4), "", object),
+            )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = ScatterND (x, at, news)",  # whose threads may meet at a string
+        "wide = Expand (at, size)  y = ScatterElements (x, wide, news)",  # the index is not built
+    ],
+)
+def test_scatters_of_strings_that_move(body: str):
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> main
+        (string[n, 2] x, int64[m, 1] at, string[m, 2] news, int64[2] size) => (string[n, 2] y)
+        {{ {body} }}"""
+    )
+    feeds = {"x": TEXT, "at": np.array([[1], [-2], [0]]), "news": NEWS, "size": np.array([3, 2])}
+    if "size" not in body:
+        del model.graph.input[3], feeds["size"]
+    (placement,) = agrees(model, feeds).placement()
+    assert placement.runs_on == "sowreap"
+
+
 REDUCING = [schema for schema in CURRENT if any(a.name == "reduction" for a in schema.attributes)]
 
 
 @pytest.mark.parametrize("schema", REDUCING, ids=str)
-def test_every_reduction_of_every_type(schema: Schema):
+def test_every_reduction_of_every_type(schema: Schema, monkeypatch):
+    monkeypatch.setattr("sowreap.onnx._rewrite._does_text_rightly", lambda *_: False)
     feeds = feeds_of(schema)
     nodes = [
         node

@@ -11,6 +11,7 @@ from family import reference_session
 from numpy.testing import assert_array_equal
 from onnx import TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
+from onnx.reference import ReferenceEvaluator
 
 import sowreap
 from sowreap.onnx import InferenceSession, ModelError, ModelMetadata, NodeArg, RunError
@@ -425,3 +426,34 @@ def test_providers_of_a_wrong_kind_are_refused(providers):
 def test_a_path_with_a_nul_is_no_model():
     with pytest.raises(ModelError, match="cannot be read"):
         reference_session("\0")
+
+
+ERF = """<ir_version: 8, opset_import: ["": {opset}, "local": 1]> main ({kind} x) => ({kind} y)
+{{ y = local.of (x) }}
+<domain: "local", opset_import: ["": {opset}]> of (x) => (y) {{ y = Erf (x) }}"""
+EDGES = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -1e-38, 3.919, 3.92, 4, -1e30, 0.1]
+
+
+ERF_TYPES = [(kind, opset) for kind in ("float", "double", "float16", "int32") for opset in (9, 13)]
+
+
+@pytest.mark.parametrize(("kind", "opset"), [*ERF_TYPES, ("bfloat16", 13), ("float", 20)])
+def test_erf_is_that_of_onnx_to_the_last_bit(kind, opset):
+    model = parse_model(ERF.format(opset=opset, kind=kind))
+    for info in (*model.graph.input, *model.graph.output):
+        info.type.tensor_type.ClearField("shape")
+    dtype = {"float": "f4", "double": "f8", "float16": "f2", "int32": "i4"}.get(kind)
+    dtype = np.dtype(dtype or ml_dtypes.bfloat16)
+    normal = np.random.default_rng(2).normal(size=(40, 3, 5))
+    arrays = [normal, normal.T, normal[::2, ::-1], normal[:, :0], np.array(0.5)]
+    if kind != "int32":
+        with np.errstate(over="ignore"):
+            arrays += [np.array(EDGES).astype(dtype), -np.array(EDGES).astype(dtype)]
+    session = InferenceSession(model, engine="reference")
+    plain = ReferenceEvaluator(model)
+    for array in arrays:
+        x = array.astype(dtype)
+        (found,), (expected,) = session.run(None, {"x": x}), plain.run(None, {"x": x})
+        assert found.dtype == expected.dtype
+        assert found.shape == expected.shape
+        assert found.tobytes() == expected.tobytes()

@@ -69,6 +69,10 @@ struct CacheWrite {
 double work_bytes(const CacheWrite& call);
 void execute(const CacheWrite& call);
 
+// Does all of a call without plans, as `execute` would, or nothing and returns false: then there is
+// more to do, or none, or a write index is out of range.
+bool write_if_small(const CacheWrite& call);
+
 // Between arrays of one shape and item size that do not overlap.
 void copy(const View& from, const View& to);
 

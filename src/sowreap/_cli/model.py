@@ -126,9 +126,9 @@ def quiet_options(engine: str) -> Any:
     """Return options with which onnxruntime does not log the errors that it raises."""
     if engine != "onnxruntime" or importlib.util.find_spec("onnxruntime") is None:
         return None
-    import onnxruntime
+    from sowreap.onnx._onnxruntime_engine import own_options
 
-    options = onnxruntime.SessionOptions()
+    options = own_options()
     options.log_severity_level = LOG_FATAL
     return options
 

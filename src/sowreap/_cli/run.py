@@ -29,6 +29,8 @@ from sowreap._cli.versus import Ours, print_versus
 
 Array = NDArray[Any]
 
+ORDERS = {"time": "the slowest first", "graph": "in the order of the graph"}
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -87,6 +89,11 @@ def _name_and_number(text: str) -> tuple[str, int]:
 )
 @click.option("--profile", is_flag=True, help="Print the time of each operator and of each node.")
 @click.option(
+    "--order",
+    type=click.Choice(tuple(ORDERS)),
+    help="With --profile: nodes by time, the slowest first (the default), or as in the graph.",
+)
+@click.option(
     "--expect",
     type=_FILE,
     help="Compare the outputs with those of this .npz file (by name) or .npy file (of a model "
@@ -111,6 +118,7 @@ def run(
     repeat: int,
     peer: str | None,
     profile: bool,
+    order: str | None,
     expect: Path | None,
     tolerance: float,
 ) -> int:
@@ -127,6 +135,8 @@ def run(
         raise InputError("--compare reference: that is the engine already; compare with onnx")
     if not random and (sizes or below):
         raise InputError("--size and --below belong to --random, which is not given")
+    if order is not None and not profile:
+        raise InputError("--order belongs to --profile, which is not given")
     expected = None if expect is None else Expected(expect)
     out = show.console()
     loaded = Model(model, engine)
@@ -142,7 +152,7 @@ def run(
     show.tensors(out, "Outputs", results)
     _print_timing(out, timing, repeat)
     if profile:
-        _print_profile(out, timing)
+        _print_profile(out, timing, order or "time")
     if outputs is not None:
         files.write_arrays(outputs, results)
     status = 0
@@ -188,7 +198,7 @@ def _print_timing(out: Console, timing: Timing, repeat: int) -> None:
     )
 
 
-def _print_profile(out: Console, timing: Timing) -> None:
+def _print_profile(out: Console, timing: Timing, order: str) -> None:
     by_type: dict[str, list[float]] = defaultdict(list)
     for node in timing.nodes:
         by_type[node.op_type].append(node.seconds)
@@ -207,9 +217,12 @@ def _print_profile(out: Console, timing: Timing) -> None:
         ),
         numeric="nodes time share",
     )
+    nodes = list(enumerate(timing.nodes))
+    if order == "time":
+        nodes.sort(key=lambda item: -item[1].seconds)
     show.table(
         out,
-        "Time by node, in the order of the graph",
+        f"Time by node, {ORDERS[order]}",
         ("#", "node", "operator", "time", "share"),
         (
             (
@@ -219,7 +232,7 @@ def _print_profile(out: Console, timing: Timing) -> None:
                 show.duration(node.seconds),
                 show.share(node.seconds, timing.total),
             )
-            for i, node in enumerate(timing.nodes)
+            for i, node in nodes
         ),
         numeric="# time share",
     )

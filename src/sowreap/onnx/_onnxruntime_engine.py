@@ -42,6 +42,7 @@ Source = str | os.PathLike[str] | bytes | ModelProto
 # Options that the library is registered with: registering twice fails. They hash by identity.
 _registered: weakref.WeakSet[Any] = weakref.WeakSet()
 _registering = threading.Lock()
+_own: weakref.WeakSet[Any] = weakref.WeakSet()  # options that no user holds
 
 
 def import_onnxruntime() -> Any:
@@ -64,6 +65,13 @@ def import_onnxruntime() -> Any:
     return onnxruntime
 
 
+def own_options() -> Any:
+    """Return options for one session, which nobody else will see."""
+    options = import_onnxruntime().SessionOptions()
+    _own.add(options)
+    return options
+
+
 class OnnxruntimeEngine:
     """What :class:`sowreap.onnx.InferenceSession` documents, with ``engine="onnxruntime"``."""
 
@@ -75,7 +83,7 @@ class OnnxruntimeEngine:
         keywords: Mapping[str, Any],
     ) -> None:
         self._ort = import_onnxruntime()
-        options = self._ort.SessionOptions() if sess_options is None else sess_options
+        options = own_options() if sess_options is None else sess_options
         self._source = model
         self._arguments: dict[str, Any] = {"providers": providers, **keywords}
         self._feeds: Feeds | None = None
@@ -103,7 +111,7 @@ class OnnxruntimeEngine:
     ) -> tuple[list[Any], list[NodeRecord]]:
         """Run the model in a session of its own, which writes a profile."""
         with tempfile.TemporaryDirectory() as folder:
-            options = self._ort.SessionOptions()
+            options = own_options()
             given = self.session.get_session_options()
             for name in COPIED_OPTIONS:
                 setattr(options, name, getattr(given, name))
@@ -251,13 +259,17 @@ def _external_folder_of(options: Any) -> str:
 
 @contextmanager
 def _external_folder(options: Any, folder: str) -> Iterator[None]:
-    """Tell a session that is made of bytes where external data lies, and only that session."""
-    if not folder:
+    """Tell a session that is made of bytes where external data lies.
+
+    Options of a user are left as they were, though onnxruntime warns of an entry set twice.
+    """
+    before = _external_folder_of(options)
+    if folder in ("", before):
         yield
         return
-    before = _external_folder_of(options)
     options.add_session_config_entry(EXTERNAL_FOLDER, folder)
     try:
         yield
     finally:
-        options.add_session_config_entry(EXTERNAL_FOLDER, before)
+        if options not in _own:
+            options.add_session_config_entry(EXTERNAL_FOLDER, before)

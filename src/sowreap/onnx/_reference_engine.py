@@ -34,7 +34,10 @@ class ModelMetadata:
 
 
 class ReferenceEngine:
-    """What :class:`sowreap.onnx.InferenceSession` documents, with ``engine="reference"``."""
+    """What :class:`sowreap.onnx.InferenceSession` documents, with ``engine="reference"``.
+
+    Beside the operators of :func:`sowreap.onnx.reference_ops` it has an Erf for float32.
+    """
 
     def __init__(
         self,

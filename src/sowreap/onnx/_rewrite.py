@@ -56,6 +56,7 @@ LONG_ROW = 256  # bytes
 TINY = 256  # bytes
 PACKED = frozenset({"int4", "uint4", "float4e2m1"})
 REDUCTIONS_OF_TEXT = ("none", "add")
+RIGHT_WITH_TEXT = frozenset({"GatherElements", "GatherND", "Scatter", "ScatterElements"})
 
 # The rules by which a node stays on onnxruntime.
 STAYS_SIZES = (
@@ -295,10 +296,10 @@ class _Rewriter:
         reduction = _attribute(node, "reduction", "none")
         if data_type == "string" and reduction not in REDUCTIONS_OF_TEXT:
             return STAYS_REDUCTION.format(reduction=reduction, type=data_type)
+        if data_type == "string":
+            return None if expanded or not _does_text_rightly(node, scope) else STAYS_TEXT
         if node.op_type not in GATHERS or data_type is None:
             return None
-        if data_type == "string":
-            return None if expanded or not _gathers_text_rightly(node, scope) else STAYS_TEXT
         return _reason_of_gather(node, expanded, scope)
 
     def _move(self, node: NodeProto, is_output: bool, expand: NodeProto | None) -> None:
@@ -365,13 +366,14 @@ def _checked_schema(node: NodeProto, opset: int) -> Schema:
     return schema
 
 
-def _gathers_text_rightly(node: NodeProto, scope: _Scope) -> bool:
-    """Return whether onnxruntime is certain to gather strings as it should.
+def _does_text_rightly(node: NodeProto, scope: _Scope) -> bool:
+    """Return whether onnxruntime is certain to move strings as it should.
 
-    It empties all but the first string of what one index of Gather addresses.
+    It empties all but the first string of what one index of Gather addresses, and its ScatterND
+    leaves to its threads which of several updates of a cell is the last.
     """
     if node.op_type != "Gather":
-        return True
+        return node.op_type in RIGHT_WITH_TEXT
     shape = scope.shapes.get(node.input[0])
     if not shape:
         return False

@@ -36,7 +36,8 @@ class InferenceSession:
         Execution providers. With any other than the CPU's, the model runs unchanged.
     engine : str, optional
         What runs the other nodes: ``"onnxruntime"``, or ``"reference"``, the reference evaluator of
-        the package onnx, which has no options and only the methods listed here.
+        the package onnx, which has no options and only the methods listed here. There Erf of
+        float32 is replaced as well, by one that is equal to the last bit and faster.
     **keywords
         Further arguments of :class:`onnxruntime.InferenceSession`.
 
