@@ -171,11 +171,16 @@ def test_of_floats_the_first_zero_stays_and_the_same_nan_wins(reduction, dtype):
     assert (got == 0).any()
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("reduction", ["add", "mul"])
-def test_sums_of_floats_are_not(reduction, dtype):
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "mean"])
+@pytest.mark.parametrize("dtype", ["int32", "uint8", *FLOATS, "bool", "complex64"])
+def test_what_depends_on_order_is_not(reduction, dtype):
     data, indices, updates = few(dtype)
-    assert "share" not in split_of("scatter_elements", data, indices, updates, reduction=reduction)
+    split = split_of("scatter_elements", data, indices, updates, reduction=reduction)
+    assert ("share" in split) == (dtype in INTEGERS and reduction in ("add", "mul"))
+    if reduction == "none":
+        last = data.copy()
+        last[indices] = updates
+        np.testing.assert_array_equal(on_threads("scatter_elements", data, indices, updates), last)
 
 
 @pytest.mark.parametrize("mode", ["wrap", "clip", "drop"])

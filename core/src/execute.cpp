@@ -695,10 +695,11 @@ bool find_neutral(Dtype dtype, Reduction reduction, char* item) {
     return true;
   };
   const bool most = reduction == Reduction::min, extreme = most || reduction == Reduction::max;
-  if (is_index(dtype) && reduction != Reduction::mean) {
+  const bool product = reduction == Reduction::mul, sum = reduction == Reduction::add || product;
+  if (is_index(dtype) && (sum || extreme)) {
     return visit_index(dtype, [&](auto zero) {
       using T = decltype(zero);
-      if (!extreme) return put(static_cast<T>(reduction == Reduction::mul));
+      if (sum) return put(static_cast<T>(product));
       return put(most ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min());
     });
   }
