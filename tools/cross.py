@@ -48,7 +48,7 @@ TARGETS = {
         "AMD64",
         compiler="x86_64-w64-mingw32-g++-posix",
         suffix=".exe",
-        runner=("wine64",),
+        runner=("wine",),
     ),
     "macos": Target("Darwin", "arm64", zig="aarch64-macos.11.0", runner=None),
     "macos-x86_64": Target("Darwin", "x86_64", zig="x86_64-macos.11.0", runner=None),
