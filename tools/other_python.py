@@ -26,6 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITE, PYTHON = "trixie", "3.13"
 TESTS = (
+    "tests/test_free_threading.py",
     "tests/test_concurrency.py",
     "tests/test_threads.py",
     "tests/test_fork.py",
@@ -52,7 +53,8 @@ class Kind:
     systems: tuple[str, ...]  # whose wheels it takes
     configure: tuple[str, ...]
     tests: tuple[str, ...]
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)  # of the builds in C
+    settings: dict[str, str] = field(default_factory=dict)  # of the tests
     zig: str = ""  # how zig calls its system, where zig compiles for it
 
     @property
@@ -73,6 +75,7 @@ KINDS = {
         ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64"),
         ("--disable-gil",),
         TESTS,
+        settings={"PYTHON_GIL": "0"},  # which the import would bring back
     ),
     "musl": Kind(
         "musl",
@@ -80,8 +83,8 @@ KINDS = {
         ("musllinux_1_2_x86_64",),
         (),
         (*ON_MUSL, *TESTS),
-        {"CC": "musl-gcc"},
-        "x86_64-linux-musl",
+        variables={"CC": "musl-gcc"},
+        zig="x86_64-linux-musl",
     ),
 }
 
@@ -242,7 +245,7 @@ def main(name: str, arguments: list[str]) -> int:
     site = install_packages(kind)
     package = kind.folder / "sowreap"
     build(kind, site, ROOT, package)
-    env = {**os.environ, "PYTHONPATH": f"{package}:{site}"}
+    env = {**os.environ, **kind.settings, "PYTHONPATH": f"{package}:{site}"}
     tests = ["-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests)]
     ends = [
         subprocess.run([kind.program, *command], cwd=ROOT, env=env, check=False).returncode
