@@ -3,13 +3,14 @@
     python tools/wheels.py                                        # for this Python
     python tools/wheels.py python3.11 python3.12 python3.13      # for several, into dist/
 
-For each Python: what the build needs is installed into an environment of its own; the wheel is
-built there from the sdist with no network (in a network namespace without one, where the system
-allows it); auditwheel names the systems it runs on; abi3audit looks for calls outside of the stable
-ABI; the bill of materials is held to CycloneDX's schema. Then an empty environment gets NumPy and
-that wheel, from the folder alone, and tools/smoke.py runs in it. A wheel of the stable ABI is built
-by the first Python that can, and tried on all. Needs the packages of the dependency group
-``release``.
+For each Python: what the build needs, in the releases of constraints.txt, is installed into an
+environment of its own; the wheel is built there from the sdist with no network (in a network
+namespace without one, where the system allows it); auditwheel names the systems it runs on;
+abi3audit looks for calls outside of the stable ABI; the bill of materials is held to CycloneDX's
+schema. Then an empty environment gets NumPy and that wheel, from the folder alone, and
+tools/smoke.py runs in it: with the newest NumPy, and where it has a wheel for the Python, with the
+oldest that users may have. A wheel of the stable ABI is built by the first Python that can, and
+tried on all. Needs the packages of the dependency group ``release``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "wheels"
+OLDEST_NUMPY_FOR = (3, 12)  # the last Python that NumPy 2.0 has a wheel for
 THIRD_PARTY = ("nanobind", "numpy", "robin-map")
 
 
@@ -120,7 +122,8 @@ def build_sdist(folder: Path) -> Path:
 
 def build_wheel(python: Interpreter, sdist: Path) -> Path:
     """Build the wheel of a Python from the sdist, without a network, and repair it."""
-    needs = [*PROJECT["build-system"]["requires"], "ninja", "cmake"]
+    pinned = ("-c", str(ROOT / "constraints.txt"))
+    needs = [*PROJECT["build-system"]["requires"], "ninja", "cmake", *pinned]
     made = make_environment(python, WORK / f"build-{python.name}", *needs)
     raw, repaired = WORK / f"raw-{python.name}", WORK / f"repaired-{python.name}"
     prefer(made.parent)  # its ninja and cmake
@@ -170,11 +173,9 @@ def audit(wheel: Path) -> str:
     return " ".join(shown.split("consistent with", 1)[1].split("The wheel", 1)[0].split())
 
 
-def try_wheel(python: Interpreter) -> str:
+def try_wheel(python: Interpreter, *needs: str) -> str:
     """Install from the folder alone into an empty environment, and run the smoke test there."""
-    made = make_environment(
-        python, WORK / f"try-{python.name}", *PROJECT["project"]["dependencies"]
-    )
+    made = make_environment(python, WORK / f"try-{python.name}", *needs)
     pip(made, "install", "--no-index", "--find-links", DIST, "sowreap")
     return run(made, ROOT / "tools" / "smoke.py", cwd=WORK).strip()
 
@@ -195,7 +196,11 @@ def main() -> None:
             wheel = build_wheel(python, sdist)
             print(f"{wheel.name}: {audit(wheel)}")
             built[python.tag] = Path(shutil.copy(wheel, DIST))
-        print(f"  {try_wheel(python)}", flush=True)
+        needs = PROJECT["project"]["dependencies"]
+        print(f"  {try_wheel(python, *needs)}", flush=True)
+        if python.version <= OLDEST_NUMPY_FOR:
+            oldest = [need.replace(">=", "==") for need in needs]
+            print(f"  {try_wheel(python, *oldest)}", flush=True)
     print(f"{len(built)} wheels, tried on {len(pythons)} Pythons, in {DIST}")
 
 

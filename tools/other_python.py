@@ -1,0 +1,260 @@
+"""Test in a Python that no package here brings: a free-threaded one, or one on musl.
+
+    python tools/other_python.py free-threaded                     # builds it at the first call
+    python tools/other_python.py musl tests/test_gather.py -x      # what follows goes to pytest
+
+The Python is built from Debian's source into ``build/KIND``, nothing of it into this system, and so
+is the package, with what its tests need. Needs a Debian of x86-64 with g++, and the packages of the
+dependency group ``release``; for musl also musl-tools and, as a compiler of C++, ziglang from the
+package index.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zig import write_programs
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+SUITE, PYTHON = "trixie", "3.13"
+TESTS = (
+    "tests/test_free_threading.py",
+    "tests/test_concurrency.py",
+    "tests/test_threads.py",
+    "tests/test_fork.py",
+    "tests/faults",
+)
+ON_MUSL = (
+    "tests/test_gather.py",
+    "tests/test_gather_elements.py",
+    "tests/test_gather_nd.py",
+    "tests/test_scatter.py",
+    "tests/test_scatter_elements.py",
+    "tests/test_scatter_nd.py",
+    "tests/test_tensor_scatter.py",
+    "tests/test_overlap.py",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A Python, and how it is built."""
+
+    name: str
+    abi: str
+    systems: tuple[str, ...]  # whose wheels it takes
+    configure: tuple[str, ...]
+    tests: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)  # of the builds in C
+    settings: dict[str, str] = field(default_factory=dict)  # of the tests
+    zig: str = ""  # how zig calls its system, where zig compiles for it
+
+    @property
+    def folder(self) -> Path:
+        """Return where everything of it lies."""
+        return ROOT / "build" / self.name
+
+    @property
+    def program(self) -> Path:
+        """Return the path of the Python."""
+        return self.folder / "python" / "bin" / f"python{PYTHON}"
+
+
+KINDS = {
+    "free-threaded": Kind(
+        "free-threaded",
+        "cp313t",
+        ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64"),
+        ("--disable-gil",),
+        TESTS,
+        settings={"PYTHON_GIL": "0"},  # which the import would bring back
+    ),
+    "musl": Kind(
+        "musl",
+        "cp313",
+        ("musllinux_1_2_x86_64",),
+        (),
+        (*ON_MUSL, *TESTS),
+        variables={"CC": "musl-gcc"},
+        zig="x86_64-linux-musl",
+    ),
+}
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> str:
+    """Run a program that has to succeed, and return what it printed."""
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def fetch_source(package: str, folder: Path) -> Path:
+    """Fetch the source of a Debian package from this system's mirror, and unpack it."""
+    site = run("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages").split()[0]
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / "apt" / name).mkdir(parents=True, exist_ok=True)
+    (folder / "apt/sources.list").write_text(f"deb-src [signed-by={KEYRING}] {site} {SUITE} main\n")
+    settings = {
+        "Dir::State::lists": folder / "apt/lists",
+        "Dir::State::status": "/dev/null",
+        "Dir::Cache": folder / "apt/cache",
+        "Dir::Etc::sourcelist": folder / "apt/sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "APT::Sandbox::User": run("id", "-un").strip(),
+    }
+    config = folder / "apt/apt.conf"
+    config.write_text("".join(f'{key} "{value}";\n' for key, value in settings.items()))
+    run("apt-get", "-qq", "update", APT_CONFIG=str(config))
+    run("apt-get", "-qq", "source", "--download-only", package, cwd=folder, APT_CONFIG=str(config))
+    (archive,) = (p for p in folder.glob(f"{package}_*.orig.tar.*") if p.suffix != ".asc")
+    source = folder / package
+    source.mkdir(exist_ok=True)
+    run("tar", "-xf", archive, "-C", source, "--strip-components=1")
+    return source
+
+
+def build_zlib(kind: Kind) -> None:
+    """Build the one library that packages of the tests need the Python to have."""
+    source = fetch_source("zlib", kind.folder)
+    prefix = kind.folder / "python"
+    run(
+        "./configure",
+        "--static",
+        f"--prefix={prefix}",
+        cwd=source,
+        **kind.variables,
+        CFLAGS="-O2 -fPIC",
+    )
+    run("make", "install", cwd=source)
+
+
+def spare_turns(source: Path) -> None:
+    """Let threads wait for a lock without giving up 40 turns of the processor first.
+
+    A thread of 3.13 that closes a file waits so for a lock which it holds itself: with many other
+    processes about, each turn takes as long as all of theirs, and an import lasts for minutes.
+    """
+    path = source / "Python" / "lock.c"
+    text, spins = path.read_text(), "MAX_SPIN_COUNT = 40;"
+    if spins not in text:
+        sys.exit(f"{path} is not the file that this was written for")
+    path.write_text(text.replace(spins, "MAX_SPIN_COUNT = 0;"))
+
+
+def build_python(kind: Kind) -> None:
+    """Build the Python, unless it is there."""
+    if kind.program.exists():
+        return
+    kind.folder.mkdir(parents=True, exist_ok=True)
+    libraries = {}
+    if kind.zig:
+        build_zlib(kind)
+        prefix = kind.folder / "python"
+        libraries = {"ZLIB_CFLAGS": f"-I{prefix}/include", "ZLIB_LIBS": f"-L{prefix}/lib -lz"}
+    source = fetch_source(f"python{PYTHON}", kind.folder)
+    spare_turns(source)
+    build = kind.folder / "build-python"
+    build.mkdir(exist_ok=True)
+    plain = (
+        "-q",
+        "--without-ensurepip",
+        "--disable-test-modules",
+        f"--prefix={kind.folder}/python",
+    )
+    # Made to test in, not to use: it is built quickly, and its library is not compiled ahead.
+    variables = {"CFLAGS": "-O1", **kind.variables, **libraries}
+    run(source / "configure", *plain, *kind.configure, cwd=build, **variables)
+    jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count()))
+    run("make", "-s", f"-j{jobs}", "all", cwd=build)
+    run("make", "-s", "install", "COMPILEALL_OPTS=--help", cwd=build)
+
+
+def pip(*arguments: str | Path, **variables: str) -> None:
+    """Run pip."""
+    run(sys.executable, "-m", "pip", "-q", *arguments, **variables)
+
+
+def install(kind: Kind, folder: Path, *packages: str | Path) -> None:
+    """Install wheels for the Python into a folder; it has no pip and no ssl of its own."""
+    platforms = [f"--platform={system}" for system in kind.systems]
+    abis = [f"--abi={abi}" for abi in (kind.abi, "abi3", "none")]
+    wheels = ("--only-binary=:all:", f"--python-version={PYTHON}", *platforms, *abis)
+    pip("install", "--upgrade", "--target", folder, *wheels, *packages)
+
+
+def compilers(kind: Kind) -> dict[str, str]:
+    """Return the variables that choose the compiler of the extensions."""
+    if not kind.zig:
+        return {}
+    programs = write_programs(kind.folder / "zig", kind.zig)
+    return {"CC": str(programs["cc"]), "CXX": str(programs["c++"])}
+
+
+def build(kind: Kind, site: Path, source: Path, target: Path) -> None:
+    """Build a wheel of a source in the Python, and unpack it into a folder."""
+    wheels = kind.folder / "wheels" / target.name
+    shutil.rmtree(wheels, ignore_errors=True)
+    variables = {
+        **compilers(kind),
+        "PYTHONPATH": str(site),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # its cmake and ninja
+    }
+    plain = ("--no-deps", "--no-index", "--no-build-isolation", "-Cinstall.strip=false")
+    pip("--python", kind.program, "wheel", *plain, "--wheel-dir", wheels, source, **variables)
+    (wheel,) = wheels.glob("*.whl")
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.unpack_archive(wheel, target, "zip")
+
+
+def install_packages(kind: Kind) -> Path:
+    """Install what the build and the tests need into a folder of its own."""
+    site = kind.folder / "site"
+    if site.exists():
+        return site
+    needs = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
+    install(kind, site, *needs, "pytest", "hypothesis")
+    if not kind.zig:
+        install(kind, site, "ml_dtypes")
+        return site
+    install(kind, site, "setuptools")
+    pip("download", "--no-deps", "--no-binary=ml_dtypes", "--dest", kind.folder, "ml_dtypes")
+    (source,) = kind.folder.glob("ml_dtypes-*.tar.gz")
+    built = kind.folder / "ml_dtypes"
+    build(kind, site, source, built)
+    shutil.copytree(built, site, dirs_exist_ok=True)
+    return site
+
+
+def main(name: str, arguments: list[str]) -> int:
+    """Build the Python and the package, and test."""
+    kind = KINDS[name]
+    build_python(kind)
+    site = install_packages(kind)
+    package = kind.folder / "sowreap"
+    build(kind, site, ROOT, package)
+    env = {**os.environ, **kind.settings, "PYTHONPATH": f"{package}:{site}"}
+    tests = ["-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests)]
+    ends = [
+        subprocess.run([kind.program, *command], cwd=ROOT, env=env, check=False).returncode
+        for command in (["tools/smoke.py"], tests)
+    ]
+    return 1 if any(ends) else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in KINDS:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(KINDS)}}} [pytest arguments]")
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
