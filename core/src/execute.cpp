@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -37,6 +39,8 @@ constexpr int64_t least_folded_row = 4;       // fewer items of a row of constan
 constexpr int64_t least_folded_rows = 256;    // fewer rows, are not worth a look,
 constexpr int64_t folded_bytes = 32 << 20;    // and more values not the memory
 constexpr int64_t counts_bytes = 32 << 20;    // of a block of columns that is not packed
+constexpr int64_t near_bytes = 32 << 10;      // of the first level of the cache
+constexpr int64_t near_columns = 64;          // at least, for a block of its size
 constexpr int64_t unseen_bytes = 16 << 20;  // touched without a look whether the call is to be left
 
 int64_t item_count(const View& v) {
@@ -171,11 +175,12 @@ enum class Along { nothing, batch, free, picks, run, owners };
 
 struct Split {
   Along along = Along::nothing;
-  int64_t parts = 1;   // of `along`
-  int64_t block = 0;   // columns: width of a block
-  int64_t first = 0;   // columns: width of the first block
-  int64_t blocks = 1;  // columns: how many there are
-  Range cells{0, 0};   // all that can be addressed, in the unit of kernels
+  int64_t parts = 1;            // of `along`
+  std::vector<int64_t> bounds;  // of parts along the picks, where those are not of one length
+  int64_t block = 0;            // columns: width of a block
+  int64_t first = 0;            // columns: width of the first block
+  int64_t blocks = 1;           // columns: how many there are
+  Range cells{0, 0};            // all that can be addressed, in the unit of kernels
 };
 
 // Where cells can lie, in the unit of kernels (Work::owners).
@@ -206,9 +211,9 @@ Split split_slices(const Work& work, int threads) {
   // Several parts a thread if possible; otherwise at least one.
   for (const int64_t enough : {want, static_cast<int64_t>(threads)}) {
     if (batch >= enough) use(Along::batch, batch, want);
+    if (free >= enough) use(Along::free, free, want);
     if (!plan.scatter && picks / split_picks >= enough)
       use(Along::picks, picks / split_picks, want);
-    if (free >= enough) use(Along::free, free, want);
     if (rows >= enough) use(Along::run, rows, threads);
   }
   // Looking at every index twice pays for rows, and for single items that come from memory: into a
@@ -220,6 +225,46 @@ Split split_slices(const Work& work, int threads) {
     use(Along::owners, split.cells.end - split.cells.begin, threads);
   }
   return split;
+}
+
+// Where indices ascend, as those of sorted segments do, updates of one cell follow each other: the
+// picks are divided between cells, and each part owns its cells without a look at the other picks.
+// Returns where the parts begin and end, or nothing where the indices do not ascend.
+std::vector<int64_t> divide_ascending(const Work& work, int64_t parts, int threads) {
+  const Plan& plan = *work.plan;
+  const Loop& pick = plan.picks[0];
+  if (plan.pick_count != 1 || plan.axis_count != 1 || work.counted || work.mode != Mode::raise ||
+      total(work.batch, work.batch_count) != 1)
+    return {};
+  const auto ascends = [&](int64_t begin, int64_t stride, int64_t count) {
+    return kernels().ascends(plan.index_dtype, plan.indices + begin * pick.index,
+                             stride * pick.index, count);
+  };
+  constexpr int64_t samples = 64;
+  const int64_t picks = pick.extent, apart = std::max<int64_t>(picks / samples, 1);
+  if (!ascends(0, apart, picks / apart)) return {};
+  std::atomic<bool> good{true};
+  run_parallel(parts, threads, [&](int64_t part, int) {
+    const Range own = piece({0, picks}, part, parts);
+    const int64_t begin = std::max<int64_t>(own.begin - 1, 0);  // with the last one before
+    if (good.load(std::memory_order_relaxed) && !ascends(begin, 1, own.end - begin))
+      good.store(false);
+  });
+  if (!good.load()) return {};
+  std::vector<int64_t> bounds{0};
+  for (int64_t part = 1; part < parts; ++part) {
+    // The first pick behind, whose index is another: of two equal ones both orders ascend.
+    int64_t low = piece({0, picks}, part, parts).begin, high = picks;
+    const int64_t last = low - 1;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      const bool equal = ascends(middle, last - middle, 2);
+      (equal ? low : high) = equal ? middle + 1 : middle;
+    }
+    bounds.push_back(std::max(low, bounds.back()));
+  }
+  bounds.push_back(picks);
+  return bounds;
 }
 
 // A block of columns is packed when all of the axis fits the cache for at least a cache line's
@@ -248,6 +293,15 @@ int64_t counted_width(const Plan& plan) {
                     cache_line / count, chunk);
 }
 
+// Columns that are neither packed nor counted: as many as keep all their cells in the first level
+// of the cache, if that is some.
+int64_t near_width(const Work& work) {
+  const Plan& plan = *work.plan;
+  const int64_t width = near_bytes / std::max<int64_t>(plan.axes[0].length * plan.item, 1);
+  if (width < near_columns || looks_constant(plan, work.run)) return chunk;
+  return std::min(width, chunk);
+}
+
 // The width of the first block, such that the others begin at a cache line in every row of the
 // output. NumPy's large arrays begin 16 bytes behind one.
 int64_t first_width(const Work& work, int64_t block) {
@@ -268,7 +322,7 @@ Split split_columns(Work& work, int threads, bool whole) {
   split.block = packed_width(work, whole);
   work.packed = split.block > 0;
   if (!work.packed) {
-    split.block = std::min(columns, work.counted ? counted_width(plan) : chunk);
+    split.block = std::min(columns, work.counted ? counted_width(plan) : near_width(work));
     if (threads > 1 && batch * ((columns + split.block - 1) / split.block) < threads) {
       if (!plan.scatter && plan.pick_total() >= threads) {
         split.along = Along::picks;
@@ -330,7 +384,9 @@ Part part_of(const Work& work, const Split& split, int64_t number) {
       part.free = piece(part.free, number, split.parts);
       break;
     case Along::picks:
-      part.picks = piece(part.picks, number, split.parts);
+      part.picks = split.bounds.empty() ? piece(part.picks, number, split.parts)
+                                        : Range{split.bounds[static_cast<std::size_t>(number)],
+                                                split.bounds[static_cast<std::size_t>(number) + 1]};
       break;
     case Along::run:
       part.run = lines_of(work, piece(part.run, number, split.parts));
@@ -385,31 +441,43 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
   work.picks_at_once = chunk;
   if (work.stop != nullptr)
     work.picks_at_once = std::clamp<int64_t>(unseen_bytes / run_bytes(work), 1, chunk);
-  int64_t reach = 0;
+  work.reach = 0;
   for (int a = 0; a < plan.axis_count; ++a)
-    reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
+    work.reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
   const bool streams = work.form == Form::columns && plan.axes[0].length <= followed_rows;
-  work.prefetch = reach > 2 * cache_bytes() && !streams;
+  work.prefetch = work.reach > 2 * cache_bytes() && !streams;
+}
+
+// How many of the lanes that share their index tuples go together: what all picks of them address
+// stays in the cache, where that is visited more than once.
+int64_t lanes_together(const Work& work, const Part& part) {
+  const int64_t all = part.free.end - part.free.begin, picks = part.picks.end - part.picks.begin;
+  if (picks <= work.picks_at_once) return all;
+  const int64_t touched = std::min(work.reach, picks * std::max(work.plan->item, cache_line));
+  return std::clamp<int64_t>(cache_bytes() / std::max<int64_t>(touched, 1), 1, all);
 }
 
 // Slices that share their index tuples are cut, so that those of picks_at_once never touch much
 // more than unseen_bytes.
 bool run_part(Kernels::Run kernel, const Work& work, const Part& part, char* buffer) {
-  if (work.stop == nullptr || work.form == Form::columns) return kernel(work, part, buffer);
-  const int64_t bytes = run_bytes(work);
+  if (work.form == Form::columns) return kernel(work, part, buffer);
+  const int64_t bytes = run_bytes(work), all = part.run.end - part.run.begin;
   const int64_t picks = std::min(work.picks_at_once, part.picks.end - part.picks.begin);
-  const int64_t lanes = std::max<int64_t>(unseen_bytes / (picks * bytes), 1);
-  const int64_t items = bytes <= unseen_bytes
-                            ? work.run.extent
-                            : std::max<int64_t>(unseen_bytes / (bytes / work.run.extent), 1);
-  if (items >= part.run.end - part.run.begin && lanes >= part.free.end - part.free.begin)
-    return kernel(work, part, buffer);
+  int64_t lanes = lanes_together(work, part), items = all;
+  if (work.stop != nullptr) {
+    lanes =
+        std::min(lanes, std::max<int64_t>(unseen_bytes / std::max<int64_t>(picks * bytes, 1), 1));
+    if (bytes > unseen_bytes)
+      items = std::max<int64_t>(unseen_bytes / (bytes / work.run.extent), 1);
+  }
+  if (items >= all && lanes >= part.free.end - part.free.begin) return kernel(work, part, buffer);
   Part piece = part;
   for (int64_t i = part.run.begin; i < part.run.end; i += items) {
     piece.run = {i, std::min(i + items, part.run.end)};
     for (int64_t lane = part.free.begin; lane < part.free.end; lane += lanes) {
       piece.free = {lane, std::min(lane + lanes, part.free.end)};
-      if (work.stop->look() || !kernel(work, piece, buffer)) return false;
+      if (work.stop != nullptr && work.stop->look()) return false;
+      if (!kernel(work, piece, buffer)) return false;
     }
   }
   return true;
@@ -498,6 +566,14 @@ int64_t buffer_bytes(const Work& work, const Split& split) {
 void divide(Prepared& p, bool whole) {
   if (p.work.form == Form::slices) {
     p.split = p.threads == 1 ? Split{} : split_slices(p.work, p.threads);
+    if (p.split.along == Along::owners) {
+      const int64_t parts = p.threads * parts_per_thread;
+      p.split.bounds = divide_ascending(p.work, parts, p.threads);
+      if (!p.split.bounds.empty()) {
+        p.split.along = Along::picks;
+        p.split.parts = parts;
+      }
+    }
     p.work.owners = p.split.along == Along::owners;
     p.work.copies = whole && copies_rows(p.work, p.split);
   } else {
@@ -555,6 +631,107 @@ const char* text_of(Along along) {
   }
 }
 
+// ---- few cells and many updates ----
+
+// The item that leaves each other as it is. Only where the result does not show how updates were
+// grouped: integers wrap, and of a minimum or maximum the first of equal items stays and the last
+// NaN wins, whichever neighbours meet first. A sum of floats is rounded after each update.
+bool find_neutral(Dtype dtype, Reduction reduction, char* item) {
+  const auto put = [item](auto value) {
+    std::memcpy(item, &value, sizeof value);
+    return true;
+  };
+  const bool most = reduction == Reduction::min, extreme = most || reduction == Reduction::max;
+  if (is_index(dtype) && reduction != Reduction::mean) {
+    return visit_index(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if (!extreme) return put(static_cast<T>(reduction == Reduction::mul));
+      return put(most ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min());
+    });
+  }
+  constexpr std::uint16_t sign = 0x8000;
+  if (!extreme) return false;
+  switch (dtype) {
+    case Dtype::float16:
+      return put(static_cast<std::uint16_t>(Float16::infinity | (most ? 0 : sign)));
+    case Dtype::bfloat16:
+      return put(static_cast<std::uint16_t>(BFloat16::infinity | (most ? 0 : sign)));
+    case Dtype::float32:
+      return put((most ? 1 : -1) * std::numeric_limits<float>::infinity());
+    case Dtype::float64:
+      return put((most ? 1 : -1) * std::numeric_limits<double>::infinity());
+    default:
+      return false;
+  }
+}
+
+// Cells for each thread to combine its share of the picks in, one after the other; null where a
+// call is better done otherwise.
+Buffer neutral_cells(const Call& call, const Prepared& p) {
+  constexpr int64_t picks_per_cell = 4;  // each cell of each thread is visited three times
+  const Plan& plan = call.plan;
+  const bool items = p.work.form == Form::slices && p.work.run.extent == 1;
+  if (p.threads == 1 || !items || !plan.scatter || p.work.counted || plan.lane_total() != 1 ||
+      plan.pick_count != 1 || plan.axis_count != 1 || p.split.along == Along::picks)
+    return nullptr;
+  const int64_t cells = p.threads * plan.axes[0].length, picks = plan.pick_total();
+  char item[sizeof(double)];
+  if (picks < owner_picks || cells > picks / picks_per_cell ||
+      !find_neutral(call.dtype, call.reduction, item))
+    return nullptr;
+  Buffer buffer(static_cast<char*>(std::malloc(static_cast<std::size_t>(cells * plan.item))));
+  for (int64_t i = 0; buffer && i < cells; ++i)
+    std::memcpy(buffer.get() + i * plan.item, item, static_cast<std::size_t>(plan.item));
+  return buffer;
+}
+
+// A call of few cells and its share of the picks, in `cells`.
+void take_share(Plan& plan, Range picks, char* cells) {
+  Loop& pick = plan.picks[0];
+  plan.addressed = cells;
+  plan.axes[0].stride = plan.item;
+  plan.indices += picks.begin * pick.index;
+  plan.other += picks.begin * pick.other;
+  pick.extent = picks.end - picks.begin;
+}
+
+// The cells of a share, combined into the output.
+void combine(const Call& call, char* cells) {
+  const Plan& plan = call.plan;
+  Plan all;
+  all.addressed = plan.addressed;
+  all.other = cells;
+  all.item = plan.item;
+  all.scatter = true;
+  all.lanes[all.lane_count++] = {plan.axes[0].length, plan.axes[0].stride, 0, plan.item};
+  Work work;
+  prepare(work, all, call.dtype, call.reduction);
+  run(work, Split{}, 1, nullptr, 0);
+}
+
+// False when a kernel met a bad index.
+bool run_shares(const Call& call, int threads, char* cells) {
+  const int64_t bytes = call.plan.axes[0].length * call.plan.item;
+  std::vector<Plan> plans(static_cast<std::size_t>(threads), call.plan);
+  std::vector<Work> works(plans.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    take_share(plans[i], piece({0, call.plan.pick_total()}, at, threads), cells + at * bytes);
+    prepare(works[i], plans[i], call.dtype, call.reduction, call.rule.mode);
+  }
+  const Kernels::Run kernel = kernels().select(works[0]);
+  std::atomic<bool> good{true};
+  run_parallel(threads, threads, [&](int64_t part, int) {
+    const Work& work = works[static_cast<std::size_t>(part)];
+    Part own = part_of(work, Split{}, 0);
+    own.owned = {0, work.plan->axes[0].length};
+    if (!run_part(kernel, work, own, nullptr)) good.store(false);
+  });
+  leave_if_stopped();
+  for (int64_t part = 0; good.load() && part < threads; ++part) combine(call, cells + part * bytes);
+  return good.load();
+}
+
 // What a call does once its indices are known to be good, or will be seen to be while they are
 // used.
 void write(Call& call, bool nothing) {
@@ -565,8 +742,11 @@ void write(Call& call, bool nothing) {
   Prepared p;
   prepare(p, call);
   allocate(p);
+  const Buffer shares = neutral_cells(call, p);
   if (call.source != nullptr && !p.work.copies) copy(*call.source, *call.output);
-  if (run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes)) return;
+  const bool good = shares ? run_shares(call, p.threads, shares.get())
+                           : run(p.work, p.split, p.threads, p.buffers.get(), p.buffer_bytes);
+  if (good) return;
   check_indices(call.rule);
   throw Error(Fault::index, call.rule.op, "indices",
               "indices were changed by another thread during the call.");
@@ -637,6 +817,7 @@ std::string explain(Call& call) {
   const Buffer values = fold_constant(call.plan, 1);
   Prepared p;
   prepare(p, call);
+  const Buffer shares = neutral_cells(call, p);
   std::string text = describe(call.plan);
   if (values) text += "rows of indices are constant\n";
   const bool columns = p.work.form == Form::columns;
@@ -648,8 +829,10 @@ std::string explain(Call& call) {
             "\n";
   }
   if (p.buffer_bytes > 0) text += "buffer: " + std::to_string(p.buffer_bytes) + " bytes a thread\n";
-  return text + "threads: " + std::to_string(p.threads) + ", split along " +
-         text_of(p.split.along) + " in " + std::to_string(p.split.parts) + "\n";
+  text += "threads: " + std::to_string(p.threads) + ", ";
+  if (shares) return text + "each with its share of the picks in cells of its own\n";
+  return text + "split along " + text_of(p.split.along) + " in " + std::to_string(p.split.parts) +
+         "\n";
 }
 
 }  // namespace sowreap

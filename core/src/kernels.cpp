@@ -72,7 +72,11 @@ struct Combine {
     T a, b;
     std::memcpy(&a, to, sizeof a);
     std::memcpy(&b, from, sizeof b);
-    a = f(a, b);
+    if constexpr (requires { F::alone(a, b); }) {
+      a = F::alone(a, b);
+    } else {
+      a = f(a, b);
+    }
     std::memcpy(to, &a, sizeof a);
   }
   // The update itself where it is the first one.
@@ -86,7 +90,13 @@ struct Combine {
   void row(char* __restrict to, const char* __restrict from, int64_t n) const {
     int64_t i = 0;
     if constexpr (requires { F::together(to, from, n); }) i = F::together(to, from, n);
-    for (; i < n; ++i) (*this)(to + i * width(), from + i * width());
+    for (; i < n; ++i) {
+      T a, b;
+      std::memcpy(&a, to + i * width(), sizeof a);
+      std::memcpy(&b, from + i * width(), sizeof b);
+      a = f(a, b);
+      std::memcpy(to + i * width(), &a, sizeof a);
+    }
   }
 };
 
@@ -260,6 +270,28 @@ bool in_range(Dtype dtype, const char* values, int64_t step, int64_t n, int64_t 
                      [&](auto zero) { return in_range<decltype(zero)>(values, step, n, length); });
 }
 
+template <class I>
+bool ascends(const char* values, int64_t step, int64_t n) {
+  constexpr int64_t group = 256;  // looked at without a branch
+  if (n > 0 && load<I>(values) < static_cast<I>(0)) return false;
+  for (int64_t i = 1; i < n; i += group) {
+    const int64_t end = n - i < group ? n : i + group;
+    bool falls = false;
+    for (int64_t j = i; j < end; ++j)
+      falls |= load<I>(values + j * step) < load<I>(values + (j - 1) * step);
+    if (falls) return false;
+  }
+  return true;
+}
+
+bool ascends(Dtype dtype, const char* values, int64_t step, int64_t n) {
+  return visit_index(dtype, [&](auto zero) {
+    constexpr int64_t width = sizeof zero;
+    return step == width ? ascends<decltype(zero)>(values, width, n)
+                         : ascends<decltype(zero)>(values, step, n);
+  });
+}
+
 // Whether n values are the same, before anything is made of them.
 template <class I>
 bool is_constant(const char* values, int64_t step, int64_t n) {
@@ -404,8 +436,35 @@ void apply_contiguous(const Op& op, const Chunk& c, int64_t ahead) {
   for (; i < n; ++i) apply<scatter>(op, addressed + cells[i] * width, other + i * width);
 }
 
+// Whether most cells are the one before, as those of sorted segments are.
+bool repeats(const int64_t* cells, int64_t n) {
+  constexpr int64_t worth_a_look = 64, run = 8;
+  const auto equal = [cells](int64_t i) { return cells[i] == cells[i - 1]; };
+  if (n < worth_a_look || !(equal(1) & equal(n / 2) & equal(n - 1))) return false;
+  int64_t changes = 0;
+  for (int64_t i = 1; i < n; ++i) changes += !equal(i);
+  return changes * run < n;
+}
+
+// Each run of updates of one cell in a register: through memory every update would wait for the one
+// before to be written.
+template <class Op>
+void apply_repeated(const Op& op, const Chunk& c) {
+  for (int64_t i = 0; i < c.count;) {
+    char held[Op::width()];
+    const int64_t cell = c.cells[i];
+    char* const addressed = c.addressed_at(i);
+    std::memcpy(held, addressed, sizeof held);
+    for (; i < c.count && c.cells[i] == cell; ++i) op(held, c.other_at(i));
+    std::memcpy(addressed, held, sizeof held);
+  }
+}
+
 template <bool scatter, class Op>
 void apply_items(const Op& op, const Chunk& c, bool prefetch) {
+  if constexpr (scatter && !Op::moves) {
+    if (repeats(c.cells, c.count)) return apply_repeated(op, c);
+  }
   const int64_t known = c.count + c.beyond, most = known - items_ahead;
   const int64_t ahead = !prefetch || most < 0 ? 0 : most < c.count ? most : c.count;
   if (prefetch && !c.fetched) {
@@ -485,7 +544,8 @@ void stream_chunk(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool
 // Keeps the picks whose cell is owned, in their order, without a branch. Returns how many.
 int64_t keep_owned(Range owned, int64_t* cells, std::int32_t* listed, int64_t n) {
   int64_t kept = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = keep_wide(owned.begin, owned.end, cells, listed, n, kept);
+  for (; i < n; ++i) {
     const int64_t cell = cells[i];
     cells[kept] = cell;
     listed[kept] = static_cast<std::int32_t>(i);
@@ -1359,7 +1419,7 @@ Divide select_divide(Dtype dtype) {
 #define SOWREAP_TEXT(isa) #isa
 #define SOWREAP_STRING(isa) SOWREAP_TEXT(isa)
 extern const Kernels SOWREAP_NAME(SOWREAP_ISA);
-const Kernels SOWREAP_NAME(SOWREAP_ISA) = {select, in_range, take_constant,
+const Kernels SOWREAP_NAME(SOWREAP_ISA) = {select, in_range, ascends, take_constant,
                                            SOWREAP_STRING(SOWREAP_ISA)};
 
 }  // namespace sowreap

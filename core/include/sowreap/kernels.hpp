@@ -52,7 +52,8 @@ struct Work {
   Loop batch[2 * max_rank];  // index tuples of their own
   Loop free[2 * max_rank];   // slices: index tuples are shared
   Loop run;                  // the innermost one; extent 1 where there is none
-  bool prefetch;             // the addressed array is larger than the cache
+  std::int64_t reach;        // bytes between the first and the last cell
+  bool prefetch;             // they are more than the cache holds
   // slices, scatters: a part applies the cells in its range `owned` alone. A cell is counted in
   // steps of the axis, or in bytes where index tuples have other than one component.
   bool owners;
@@ -99,6 +100,8 @@ struct Kernels {
   // Whether `count` values are all in [-length, length - 1].
   bool (*in_range)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count,
                    std::int64_t length);
+  // Whether none of `count` values is negative, or less than the one before.
+  bool (*ascends)(Dtype dtype, const char* values, std::int64_t stride, std::int64_t count);
   // Whether each of `count` rows of n values, at least one, holds the same value n times; those
   // values, one behind the other.
   bool (*take_constant)(Dtype dtype, const char* rows, std::int64_t pitch, std::int64_t count,

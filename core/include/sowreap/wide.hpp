@@ -45,6 +45,34 @@ std::int64_t gather_wide([[maybe_unused]] char* to, [[maybe_unused]] const char*
   return done;
 }
 
+// Of the first cells, by eight, keeps those in [begin, end), in their order, and lists their
+// positions; at most as many are written behind those kept as have been looked at. Returns how many
+// were looked at, and adds to `kept`.
+inline std::int64_t keep_wide([[maybe_unused]] std::int64_t begin,
+                              [[maybe_unused]] std::int64_t end,
+                              [[maybe_unused]] std::int64_t* cells,
+                              [[maybe_unused]] std::int32_t* listed,
+                              [[maybe_unused]] std::int64_t n,
+                              [[maybe_unused]] std::int64_t& kept) {
+  std::int64_t done = 0;
+#if defined(__AVX512F__)
+  const __m512i least = _mm512_set1_epi64(begin), beyond = _mm512_set1_epi64(end);
+  __m256i at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  for (; done + 8 <= n; done += 8) {
+    const __m512i cell = _mm512_loadu_si512(cells + done);
+    const __mmask8 keep = static_cast<__mmask8>(_mm512_cmpge_epi64_mask(cell, least) &
+                                                _mm512_cmplt_epi64_mask(cell, beyond));
+    // Whole vectors: a store of chosen lanes alone takes many times as long on some processors.
+    _mm512_storeu_si512(cells + kept, _mm512_maskz_compress_epi64(keep, cell));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(listed + kept),
+                        _mm256_maskz_compress_epi32(keep, at));
+    kept += __builtin_popcount(keep);
+    at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
+  }
+#endif
+  return done;
+}
+
 // Copies bytes that will not be read again soon: whole cache lines go to memory without having been
 // read from there. Other threads see them when a StreamFence has ended.
 inline void stream(char* __restrict to, const char* __restrict from, std::int64_t bytes) {
