@@ -2,7 +2,7 @@
 
     python fuzz/run.py                            # all of them, 60 seconds each
     python fuzz/run.py --seconds 3600 --jobs 2 core models
-    python fuzz/run.py --smoke                    # all at once, 15 seconds: for each change
+    python fuzz/run.py --smoke                    # all at once, 60 seconds: for each change
     python fuzz/run.py --minimize core            # and keep what adds coverage, at most 60 inputs
 
 ``core`` needs clang and is built with the preset ``fuzz``, or for ``--smoke`` with ``fuzz-smoke``;
@@ -105,20 +105,19 @@ def main() -> int:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", default=TARGETS, help=", ".join(TARGETS))
-    parser.add_argument("--seconds", type=int, help="for each target: 60, or 15 with --smoke")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--jobs", type=int, help="targets at a time: 1, or all with --smoke")
-    parser.add_argument("--smoke", action="store_true", help="a short run, and a short build")
+    parser.add_argument("--smoke", action="store_true", help="all at once, and a short build")
     parser.add_argument("--minimize", action="store_true")
     given = parser.parse_args()
     for target in given.targets:
         if target not in TARGETS:
             parser.error(f"{target} is none of {', '.join(TARGETS)}")
-    seconds = given.seconds or (15 if given.smoke else 60)
     jobs = given.jobs or (len(TARGETS) if given.smoke else 1)
     preset = "fuzz-smoke" if given.smoke else "fuzz"
     programs = {target: command(target, preset) for target in given.targets}
     with ThreadPoolExecutor(jobs) as pool:
-        good = list(pool.map(lambda item: run(*item, seconds), programs.items()))
+        good = list(pool.map(lambda item: run(*item, given.seconds), programs.items()))
     if given.minimize:
         for target, program in programs.items():
             minimize(target, program)

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner, Result
 from onnx import AttributeProto, ModelProto, TensorProto, helper
 from onnx.parser import parse_model
 
 import sowreap
+from sowreap._cli.app import cli
 from sowreap.onnx import InferenceSession
 
 SECRET = 0xEE
@@ -155,17 +157,85 @@ def folder(tmp_path: Path) -> Path:
     return inside
 
 
+WAYS_OUT = [
+    "secret",
+    "../secret",
+    "{host}/secret",
+    "link",
+    "out/secret",
+    "./../secret",
+    "x/../../secret",
+]
+
+
 @pytest.mark.parametrize("hidden", HIDDEN, ids=lambda make: make.__name__)
-@pytest.mark.parametrize(
-    "location",
-    ["secret", "../secret", "{host}/secret", "link", "out/secret", "./../secret", "x/../../secret"],
-)
+@pytest.mark.parametrize("location", WAYS_OUT)
 def test_no_file_outside_the_folder_is_read(hidden, location, engine, folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     path = folder / "model.onnx"
     tensor = external(location.format(host=folder.parent))
     path.write_bytes(hidden(tensor).SerializeToString())
     refused_or_blind(lambda: InferenceSession(path, engine=engine))
+
+
+COMMANDS = {
+    "run": "run {model} --inputs {inputs} --engine reference --outputs {made}/outputs.npz",
+    "run on onnxruntime": "run {model} --inputs {inputs} --engine onnxruntime"
+    " --outputs {made}/outputs.npz",
+    "compare": "run {model} --inputs {inputs} --compare onnx --outputs {made}/outputs.npz",
+    "check": "check {model} --inputs {inputs} --json",
+    "convert": "convert {model} -o {made}/model.onnx",
+    "export": "export {model} -o {made}/script.py",
+    "explain": "explain {model} --node pick --inputs {inputs}",
+}
+
+
+@pytest.fixture
+def call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, ModelProto], Result]:
+    """Give a model to a command, which may write into the folder `made`."""
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setenv("COLUMNS", "200")
+    inputs, made, path = folder.parent / "i.npz", folder.parent / "made", folder / "model.onnx"
+    np.savez(inputs, i=np.arange(SIZE))
+    made.mkdir()
+
+    def run(name: str, model: ModelProto) -> Result:
+        if "onnxruntime" in name:
+            pytest.importorskip("onnxruntime", reason="the engine is optional")
+        for node in (*model.graph.node, *(n for f in model.functions for n in f.node)):
+            node.name = "pick" if node.op_type == "Gather" else node.name
+        path.write_bytes(model.SerializeToString())
+        words = COMMANDS[name].split()
+        return CliRunner().invoke(
+            cli, [word.format(model=path, inputs=inputs, made=made) for word in words]
+        )
+
+    return run
+
+
+def tells_secret(result: Result, made: Path) -> bool:
+    """Whether what a command printed or wrote holds the bytes of the file."""
+    written = b"".join(each.read_bytes() for each in made.iterdir())
+    return bytes([SECRET]) * SIZE in written or str(SECRET) in result.output + str(written)
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_reads_a_file_outside_the_folder(name, hidden, call, folder):
+    for location in WAYS_OUT:
+        result = call(name, hidden(external(location.format(host=folder.parent))))
+        assert result.exit_code in (0, 1, 2), result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert not tells_secret(result, folder.parent / "made"), location
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "check"])
+def test_commands_tell_what_lies_in_the_folder(name, call, folder):
+    """Without which the test above would not know."""
+    (folder / "inside").write_bytes(bytes([SECRET]) * SIZE)
+    result = call(name, in_initializer(external("inside")))
+    assert result.exit_code == 0, result.output
+    assert tells_secret(result, folder.parent / "made")
 
 
 @pytest.mark.parametrize("hidden", HIDDEN, ids=lambda make: make.__name__)
