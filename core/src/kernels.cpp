@@ -728,6 +728,17 @@ struct Counts {
     }
   }
 
+  // The number of terms of `n` cells from `first` on, `base` and their updates, or 0 where a cell
+  // has met none; their counts are zero again.
+  void take_terms(int64_t first, int64_t n, int64_t base, int64_t* __restrict terms) const {
+    visit([&](const auto counter) {
+      for (int64_t i = 0; i < n; ++i) {
+        const auto met = static_cast<int64_t>(counter.take(first + i));
+        terms[i] = met + (met != 0) * base;
+      }
+    });
+  }
+
   // Calls use(counter, cell, i) for each pick of a chunk.
   template <class Use>
   void for_each(const int64_t* numbers, int64_t n, const Use& use) const {
@@ -794,12 +805,7 @@ bool settle_in_order(const Work& work, const Part& part, const Walk& batch, cons
   for (int64_t begin = 0; begin < counts.cells; begin += chunk) {
     const int64_t count = counts.cells - begin < chunk ? counts.cells - begin : chunk;
     if (watch.leave(count * n * line)) return false;
-    counts.visit([&](const auto counter) {
-      for (int64_t i = 0; i < count; ++i) {
-        const auto met = static_cast<int64_t>(counter.take(begin + i));
-        terms[i] = met == 0 ? 0 : met + base;
-      }
-    });
+    counts.take_terms(begin, count, base, terms);
     for_each_lane(work, part, batch, c, 0, [&](const Chunk& lane) {
       char* first = lane.addressed + (counts.origin + begin) * lane.unit;
       if (n == 1) return divide(work, first, lane.unit, count, terms, 1);
@@ -1027,7 +1033,7 @@ bool divide_block(const Work& work, const Block& block, Watch& watch) {
   for (int64_t r = 0; r < work.plan->axes[0].length; ++r) {
     const std::uint32_t* counts = block.counts + r * block.width;
     if (watch.leave(block.width * line)) return false;
-    for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] == 0 ? 0 : counts[j] + base;
+    for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] + (counts[j] != 0) * base;
     divide(work, block.base + r * block.unit, block.step, block.width, terms, 1);
   }
   return true;
@@ -1352,12 +1358,13 @@ Kernels::Run select(const Work& work) {
 }
 
 template <class T, class Quotient>
-void divide(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
-            int64_t terms_step) {
+void divide(const Work&, char* __restrict at, int64_t step, int64_t n,
+            const int64_t* __restrict terms, int64_t terms_step) {
   constexpr int64_t width = sizeof(T);
   const auto one = [&](int64_t i, int64_t stride, int64_t by) {
     const T sum = load<T>(at + i * stride);
-    const T result = choose(by != 0, Quotient{}(sum, by == 0 ? 1 : by), sum);
+    // By 1 instead of 0, in a way that compilers do not make a branch of.
+    const T result = choose(by != 0, Quotient{}(sum, by + (by == 0)), sum);
     std::memcpy(at + i * stride, &result, sizeof result);
   };
   // The common cases apart, so that the compiler knows the steps.
