@@ -26,6 +26,7 @@ import sowreap.dask as sd
 
 COLUMNS = 250  # float32: a row is 1000 bytes
 ROWS, UPDATES = 10_000_000, 20_000_000
+TAKEN_TOGETHER = 4
 LEAST_MEMORY = 800_000_000  # two processes with their libraries take 400 MB
 
 
@@ -91,7 +92,13 @@ def main() -> None:
         folder = Path(name)
         array = make_array(folder / "rows.zarr", rows, chunk_of(rows, block_bytes))
         settings = {
-            "array.chunk-size": block_bytes,
+            # Updates go everywhere, and each block of the array gets little of each block of them:
+            # it can take those of many at a time. With Dask's chunk size at that of the blocks it
+            # would take six, as if all of each were for itself.
+            "array.chunk-size": TAKEN_TOGETHER * block_bytes,
+            # Spilled early, updates leave room for what the tasks themselves need; where that is
+            # short, whatever lies in memory is written out and read again.
+            "distributed.worker.memory.target": 0.4,
             "temporary-directory": str(folder),
             "distributed.worker.memory.spill-compression": None,
         }
@@ -108,8 +115,9 @@ def main() -> None:
         ):
             indices = blocks_of(lambda a, n: target_rows(a, n, rows), updates, size, 1, np.int64)
             values = blocks_of(amounts, updates, size, COLUMNS, np.float32)
+            blocks = da.from_zarr(array)  # one for each chunk, however many could be held
             start = perf_counter()
-            sd.scatter_nd(array, indices, values, "add", out=array).compute()
+            sd.scatter_nd(blocks, indices, values, "add", out=array).compute()
             seconds = perf_counter() - start
         sd.recover(array)
         check(array, rows, updates)

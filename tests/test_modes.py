@@ -43,6 +43,24 @@ def test_wrap_and_clip_of_any_value(mode):
         assert_same(sr.gather(np.arange(length), indices, mode=mode), want)
 
 
+@pytest.mark.parametrize("name", ["int64", "uint64", "int32"])
+def test_wrap_of_values_that_doubles_hold(name):
+    """Up to 2^50 and beyond it, in whole groups and in what is left of one, and with strides."""
+    rng = np.random.default_rng(0)
+    info = np.iinfo(name)
+    for bits in (20, 40, 50, 51, 53):
+        low, high = max(-(2**bits), info.min), min(2**bits, info.max)
+        values = rng.integers(low, high, 1001, endpoint=True).astype(name)
+        values[[5, 900]] = low, high
+        for length in (1, 2, 3, 7, 1000, 2**19 + 1):
+            around = length * rng.integers(-50, 50, 1001) + rng.integers(-1, 2, 1001)
+            near = np.where(rng.random(1001) < 0.5, values.astype(object), around)
+            near = np.clip(near, info.min, info.max).astype(name)
+            for indices in (values, near, near[::3], np.repeat(near, 2)[::2]):
+                want = np.array([int(v) % length for v in indices])
+                assert_same(sr.gather(np.arange(length), indices, mode="wrap"), want)
+
+
 @pytest.mark.parametrize("mode", ["wrap", "clip"])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_agrees_with_take(mode, axis):
@@ -75,6 +93,39 @@ def test_fill_and_drop_leave_each_dtype_alone(name):
     elements = np.repeat(indices, 2).reshape(5, 2)
     assert_same(sr.scatter_elements(data, elements, updates, mode="drop"), changed)
     assert_same(sr.scatter(data, elements, updates, mode="drop"), changed)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    "name", ["int8", "float16", "float32", "int64", "complex128", "longdouble"]
+)
+def test_fill_and_drop_of_many(name, axis):
+    """More than a kernel looks at together, of all widths, good and bad by chance; also strided."""
+    rng = np.random.default_rng(0)
+    wide = rng.integers(-99, 99, (74, 2200)).astype(name)
+    for data in (wide, wide[::-1, ::2]):
+        n, other = data.shape[axis], data.shape[1 - axis]
+        shape = (20, other) if axis == 0 else (other, 20)
+        elements = rng.integers(-2 * n, 2 * n, shape)
+        good = (elements >= -n) & (elements < n)
+        fill = data[0, 0] + 1
+        want = np.take_along_axis(data, np.where(good, elements, 0), axis)
+        want = np.where(good, want, fill)
+        assert_same(sr.gather_elements(data, elements, axis, mode="fill", fill_value=fill), want)
+        for line in (elements[0], elements[:, 0], elements[0, ::3]):
+            ok = (line >= -n) & (line < n)
+            picked = np.take(data, np.where(ok, line, 0), axis)
+            mask = ok[:, None] if axis == 0 else ok
+            want = np.where(mask, picked, fill)
+            assert_same(sr.gather(data, line, axis, mode="fill", fill_value=fill), want)
+            row = data[0] if axis else data[:, 0]
+            want = np.where(ok, row[np.where(ok, line, 0)], fill)
+            assert_same(sr.gather(row, line, mode="fill", fill_value=fill), want)
+        updates = rng.integers(-99, 99, shape).astype(name)
+        want, cell = data.copy(), list(np.nonzero(good))
+        cell[axis] = elements[good]
+        want[tuple(cell)] = updates[good]  # in order: the last one stays
+        assert_same(sr.scatter_elements(data, elements, updates, axis, mode="drop"), want)
 
 
 def test_one_component_out_of_range_makes_a_tuple_absent():

@@ -161,6 +161,36 @@ int64_t fold(I value, std::uint64_t length, std::uint64_t inverse) {
   return static_cast<int64_t>((rest ^ negative) + (length & negative));
 }
 
+// The same of n values that are all nearer to 0 than 2^50; false where one is not, or where `fold`
+// is faster. Quotients are taken of doubles, which vectors have, and rounded to the nearest whole
+// number: less than 0.75 off, so that what remains is less than a length from 0. No product reaches
+// 2^53: all are exact.
+template <class I>
+bool fold_wide([[maybe_unused]] const char* values, [[maybe_unused]] int64_t step,
+               [[maybe_unused]] int64_t n, [[maybe_unused]] int64_t length,
+               [[maybe_unused]] int64_t* __restrict cells) {
+#if defined(__AVX512DQ__)
+  constexpr bool is_signed = static_cast<I>(-1) < static_cast<I>(0);
+  constexpr std::uint64_t most = std::uint64_t{1} << 50;
+  constexpr double rounds = 0x1.8p52;  // no sum with it has a fraction
+  if (static_cast<std::uint64_t>(length) > most) return false;
+  const auto size = static_cast<double>(length), inverse = 1 / size;
+  std::uint64_t far = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto bits = static_cast<std::uint64_t>(load<I>(values + i * step));
+    const std::uint64_t beyond = is_signed ? (bits + most) >> 51 : bits >> 50;
+    far |= beyond;
+    const auto value = static_cast<double>(static_cast<int64_t>(beyond == 0 ? bits : 0));
+    const double quotient = (value * inverse + rounds) - rounds;
+    const auto rest = static_cast<int64_t>(value - quotient * size);
+    cells[i] = rest + (length & rest >> 63);
+  }
+  return far == 0;
+#else
+  return false;
+#endif
+}
+
 // The nearest of [0, last].
 template <class I>
 int64_t clip(I value, std::uint64_t last) {
@@ -212,10 +242,15 @@ bool resolve(const char* indices, int64_t step, int64_t n, int64_t length,
     }
     if constexpr (mode == Mode::wrap) {
       if (bad >= 0) continue;
+      bad = 0;
+      const bool whole = step == width && end == i + group;
+      const char* const values = indices + i * step;
+      if (whole ? fold_wide<I>(values, width, group, length, cells + i)
+                : fold_wide<I>(values, step, end - i, length, cells + i))
+        continue;
       const auto size = static_cast<std::uint64_t>(length);
       const std::uint64_t inverse = ~std::uint64_t{0} / size;
       for (int64_t j = i; j < end; ++j) cells[j] = fold(load<I>(indices + j * step), size, inverse);
-      bad = 0;
     }
   }
   return bad >= 0;
@@ -338,11 +373,12 @@ struct Picked {
   // Cells, counted in steps of the axis for tuples of one component, in bytes for another number.
   int64_t cells[chunk];
   // Where updates are counted and tuples have another number of components than one: the cells in
-  // row-major order of the axes.
+  // row-major order of the axes. Where picks have borrowed a cell: all bits of those that have.
   int64_t numbers[chunk];
   std::int32_t listed[chunk];  // the picks that `cells` are those of, where it is not all of them
   std::int32_t absent[chunk];  // the picks that have no cell (gathers)
   int64_t absent_count;
+  bool blends;  // the picks that have no cell are told by `numbers`, not by `absent`
 };
 
 constexpr int64_t most_wide = std::int64_t{1} << 32;              // of gather_wide
@@ -565,10 +601,37 @@ void list_absent(Range cells, Picked& picked, int64_t n) {
 
 // Those picks get the first cell, which is near then and overwritten soon: for single items that is
 // less than leaving them out.
-void borrow_first(Range cells, int64_t* at, int64_t n) {
+void borrow_first(Range cells, Picked& picked, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const bool absent = (at[i] < cells.begin) | (at[i] >= cells.end);
-    at[i] = absent ? 0 : at[i];
+    const int64_t cell = picked.cells[i];
+    const auto absent = -static_cast<int64_t>((cell < cells.begin) | (cell >= cells.end));
+    picked.numbers[i] = absent;
+    picked.cells[i] = cell & ~absent;
+  }
+}
+
+// An item as the bits of a register, where it is one.
+template <class Op>
+constexpr bool is_register = false;
+template <int64_t N>
+constexpr bool is_register<Move<N>> = N <= 8;
+
+bool is_register_size(int64_t bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+// `item` in the place of those of n that follow each other of which `absent` has all bits.
+template <int64_t N>
+void blend(char* __restrict to, const int64_t* __restrict absent, const char* item, int64_t n) {
+  using Bits = std::conditional_t<
+      N == 8, std::uint64_t,
+      std::conditional_t<N == 4, std::uint32_t,
+                         std::conditional_t<N == 2, std::uint16_t, std::uint8_t>>>;
+  const Bits fill = load<Bits>(item);
+  for (int64_t i = 0; i < n; ++i) {
+    Bits bits = load<Bits>(to + i * N);
+    bits ^= static_cast<Bits>((bits ^ fill) & static_cast<Bits>(absent[i]));
+    std::memcpy(to + i * N, &bits, sizeof bits);
   }
 }
 
@@ -603,9 +666,10 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
     const bool good = resolve_tuples(work, resolve_values, indices, pick.index, count, picked);
     if (!good && work.mode == Mode::raise) return false;
     picked.absent_count = 0;
-    if (!scatter && !good) list_absent(part.owned, picked, count);
     const bool borrows = !scatter && !good && borrowable;
-    if (borrows) borrow_first(part.owned, picked.cells, count);
+    picked.blends = borrows && pick.other == plan.item && is_register_size(plan.item);
+    if (!scatter && !good && !picked.blends) list_absent(part.owned, picked, count);
+    if (borrows) borrow_first(part.owned, picked, count);
     const bool some = work.owners || (!good && !borrows);
     c.listed = some ? picked.listed : nullptr;
     c.count = some ? keep_owned(part.owned, picked.cells, picked.listed, count) : count;
@@ -654,6 +718,9 @@ void fill_run(const Op& op, char* to, int64_t to_step, const char* item, int64_t
 
 template <class Op>
 void fill_absent(const Op& op, const Work& work, const Chunk& c, const Picked& picked, int64_t n) {
+  if constexpr (is_register<Op>) {
+    if (picked.blends) return blend<Op::width()>(c.other, picked.numbers, work.fill, c.count);
+  }
   for (int64_t i = 0; i < picked.absent_count; ++i)
     fill_run(op, c.other + picked.absent[i] * c.step, work.run.other, work.fill, n);
 }
@@ -728,6 +795,17 @@ struct Counts {
     }
   }
 
+  // The number of terms of `n` cells from `first` on, `base` and their updates, or 0 where a cell
+  // has met none; their counts are zero again.
+  void take_terms(int64_t first, int64_t n, int64_t base, int64_t* __restrict terms) const {
+    visit([&](const auto counter) {
+      for (int64_t i = 0; i < n; ++i) {
+        const auto met = static_cast<int64_t>(counter.take(first + i));
+        terms[i] = met + (met != 0) * base;
+      }
+    });
+  }
+
   // Calls use(counter, cell, i) for each pick of a chunk.
   template <class Use>
   void for_each(const int64_t* numbers, int64_t n, const Use& use) const {
@@ -794,12 +872,7 @@ bool settle_in_order(const Work& work, const Part& part, const Walk& batch, cons
   for (int64_t begin = 0; begin < counts.cells; begin += chunk) {
     const int64_t count = counts.cells - begin < chunk ? counts.cells - begin : chunk;
     if (watch.leave(count * n * line)) return false;
-    counts.visit([&](const auto counter) {
-      for (int64_t i = 0; i < count; ++i) {
-        const auto met = static_cast<int64_t>(counter.take(begin + i));
-        terms[i] = met == 0 ? 0 : met + base;
-      }
-    });
+    counts.take_terms(begin, count, base, terms);
     for_each_lane(work, part, batch, c, 0, [&](const Chunk& lane) {
       char* first = lane.addressed + (counts.origin + begin) * lane.unit;
       if (n == 1) return divide(work, first, lane.unit, count, terms, 1);
@@ -942,7 +1015,7 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
           picked.absent_count == 0)
         return apply_short_lanes<scatter>(op, work, part, batch, c, other);
       for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
-        if (!scatter && work.streams && lane.listed == nullptr) {
+        if (!scatter && work.streams && lane.listed == nullptr && !picked.blends) {
           stream_chunk(op, lane, work.run, n, work.prefetch);
         } else {
           apply_chunk<scatter>(op, lane, work.run, n, work.prefetch);
@@ -1004,6 +1077,18 @@ void apply_columns(const Op& op, const Block& block, char* other, const int64_t*
   }
 }
 
+// A row of a gather of which some items have no cell: those borrow the first one.
+template <class Op>
+void apply_borrowed(const Op& op, const Block& block, char* other, int64_t* cells) {
+  int64_t absent[chunk];
+  for (int64_t j = 0; j < block.width; ++j) {
+    absent[j] = cells[j] >> 63;
+    cells[j] &= ~absent[j];
+  }
+  apply_columns<false>(op, block, other, cells);
+  blend<Op::width()>(other, absent, block.absent, block.width);
+}
+
 // A row of which some items have no cell. Which do is not for a branch to guess.
 template <bool scatter, class Op>
 void apply_present(const Op& op, const Block& block, char* other, const int64_t* cells) {
@@ -1011,23 +1096,30 @@ void apply_present(const Op& op, const Block& block, char* other, const int64_t*
   char *const base = block.base, *const absent = block.absent;
   // Writes to stand-ins take turns, so that none waits for the one before.
   const int64_t turns = scatter && op.width() <= line / 4 ? 4 : 1;
-  const auto one = [&](int64_t j, int64_t step, int64_t other_step) {
-    const int64_t gone = cells[j] >> 63;
-    const auto cell = reinterpret_cast<std::uintptr_t>(base + (cells[j] & ~gone) * unit + j * step);
-    const auto instead = reinterpret_cast<std::uintptr_t>(absent + (j & (turns - 1)) * op.width());
-    const std::uintptr_t at = cell ^ ((cell ^ instead) & static_cast<std::uintptr_t>(gone));
-    apply<scatter>(op, reinterpret_cast<char*>(at), other + j * other_step);
+  std::uintptr_t at[chunk];
+  const auto place = [&](int64_t step) {
+    const auto from = reinterpret_cast<std::uintptr_t>(base);
+    const auto spare = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(absent) - from);
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t gone = cells[j] >> 63, cell = cells[j] * unit + j * step,
+                    turn = (j & (turns - 1)) * op.width();
+      at[j] = from + static_cast<std::uintptr_t>(cell ^ ((cell ^ (spare + turn)) & gone));
+    }
   };
-  if (block.step == op.width() && block.other_step == op.width()) {
-    for (int64_t j = 0; j < width; ++j) one(j, op.width(), op.width());
+  const auto apply_all = [&](int64_t other_step) {
+    for (int64_t j = 0; j < width; ++j)
+      apply<scatter>(op, reinterpret_cast<char*>(at[j]), other + j * other_step);
+  };
+  place(block.step);
+  if (block.other_step == op.width()) {
+    apply_all(op.width());
   } else {
-    const int64_t step = block.step, other_step = block.other_step;
-    for (int64_t j = 0; j < width; ++j) one(j, step, other_step);
+    apply_all(block.other_step);
   }
 }
 
-// A row of updates that are counted.
-template <class Op>
+// A row of updates that are counted; `all` of them have a cell.
+template <bool all, class Op>
 void apply_counted(const Op& op, const Block& block, const char* other, const int64_t* cells,
                    bool include_self) {
   const int64_t width = block.width, unit = block.unit, step = block.step,
@@ -1035,7 +1127,7 @@ void apply_counted(const Op& op, const Block& block, const char* other, const in
   char* const base = block.base;
   std::uint32_t* const counts = block.counts;
   for (int64_t j = 0; j < width; ++j) {
-    if (cells[j] < 0) continue;
+    if (!all && cells[j] < 0) continue;
     std::uint32_t& count = counts[cells[j] * width + j];
     char* at = base + cells[j] * unit + j * step;
     if (include_self) {
@@ -1055,7 +1147,7 @@ bool divide_block(const Work& work, const Block& block, Watch& watch) {
   for (int64_t r = 0; r < work.plan->axes[0].length; ++r) {
     const std::uint32_t* counts = block.counts + r * block.width;
     if (watch.leave(block.width * line)) return false;
-    for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] == 0 ? 0 : counts[j] + base;
+    for (int64_t j = 0; j < block.width; ++j) terms[j] = counts[j] + (counts[j] != 0) * base;
     divide(work, block.base + r * block.unit, block.step, block.width, terms, 1);
   }
   return true;
@@ -1085,11 +1177,17 @@ bool resolve_rows(const Work& work, Resolve resolve_values, const char* indices,
 }
 
 template <bool scatter, class Op>
-void apply_row(const Op& op, const Work& work, const Block& block, char* row, const int64_t* cells,
+void apply_row(const Op& op, const Work& work, const Block& block, char* row, int64_t* cells,
                bool good) {
   if constexpr (!Op::moves) {
     if (work.counted) {
-      apply_counted(op, block, row, cells, work.include_self);
+      const auto apply = good ? apply_counted<true, Op> : apply_counted<false, Op>;
+      return apply(op, block, row, cells, work.include_self);
+    }
+  }
+  if constexpr (!scatter && is_register<Op>) {
+    if (!good && block.other_step == op.width() && work.plan->axes[0].length > 0) {
+      apply_borrowed(op, block, row, cells);
       return;
     }
   }
@@ -1506,12 +1604,13 @@ Kernels::Run select(const Work& work) {
 }
 
 template <class T, class Quotient>
-void divide(const Work&, char* at, int64_t step, int64_t n, const int64_t* terms,
-            int64_t terms_step) {
+void divide(const Work&, char* __restrict at, int64_t step, int64_t n,
+            const int64_t* __restrict terms, int64_t terms_step) {
   constexpr int64_t width = sizeof(T);
   const auto one = [&](int64_t i, int64_t stride, int64_t by) {
     const T sum = load<T>(at + i * stride);
-    const T result = choose(by != 0, Quotient{}(sum, by == 0 ? 1 : by), sum);
+    // By 1 instead of 0, in a way that compilers do not make a branch of.
+    const T result = choose(by != 0, Quotient{}(sum, by + (by == 0)), sum);
     std::memcpy(at + i * stride, &result, sizeof result);
   };
   // The common cases apart, so that the compiler knows the steps.

@@ -231,6 +231,41 @@ def test_modes_of_torch_see_the_way_back():
     assert [op for op, _ in seen.calls] == [torch.ops.sowreap.gather_elements.default]
 
 
+def outcome(function, inputs):
+    """The result of a call and its gradients."""
+    result = function(*inputs)
+    grad = torch.arange(1.0, result.numel() + 1, dtype=result.dtype).reshape(result.shape)
+    return (result.detach(), *torch.autograd.grad(result, inputs, grad))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_that_torch_sees_are_the_others(name):
+    """With a mode each call goes by way of the dispatcher, and by what torch.library records."""
+    alone = outcome(*CALLS[name])
+    with Recorder() as seen:
+        together = outcome(*CALLS[name])
+    assert seen.calls
+    for a, b in zip(alone, together, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_profilers_see_operators():
+    data = values(4, 3)
+    with torch.autograd.profiler.profile() as seen:
+        st.gather(data, DUPLICATES[0]).sum().backward()
+    names = {event.name for event in seen.function_events}
+    assert {"sowreap::gather", "sowreap::scatter_elements"} <= names
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_nothing_is_recorded_where_torch_records_nothing(context):
+    data = torch.nn.Parameter(torch.ones(4, 3))
+    with context():
+        assert not st.gather(data, DUPLICATES[0]).requires_grad
+    assert st.gather(data, DUPLICATES[0]).requires_grad
+    assert not st.gather(data.detach(), DUPLICATES[0]).requires_grad
+
+
 @pytest.mark.parametrize("name", ENOUGH)
 def test_opcheck(name):
     """Schema, fake tensors, autograd and tracing agree, as torch itself tests operators."""

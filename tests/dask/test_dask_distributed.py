@@ -60,6 +60,14 @@ def test_equals_in_memory(client, operator):
     assert_same(result.compute(), call(operator, inputs, attributes))
 
 
+def test_progress_bar(client, capsys):
+    result = sd.gather(da.arange(40, chunks=10), da.arange(30, chunks=7))
+    future = client.compute(result)
+    distributed.progress(future, notebook=False)
+    assert_same(future.result(), np.arange(30))
+    assert "100% Completed" in capsys.readouterr().out
+
+
 def test_error_has_its_facts(client):
     indices = da.arange(100, chunks=9) % 60
     with pytest.raises(sr.OutOfRangeError) as caught:

@@ -1,5 +1,6 @@
 """Zarr in and out: written once, whole, or not at all."""
 
+import io
 import os
 
 import dask
@@ -7,6 +8,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from chunked import compute
+from dask.diagnostics import ProgressBar
 
 import sowreap as sr
 import sowreap.dask as sd
@@ -63,6 +65,14 @@ def test_adds_in_place(array):
         assert_same(array[...], DATA)
         got = compute(write)
     assert got.store_path == array.store_path
+    assert_same(array[...], SUM)
+
+
+def test_progress_bar(array):
+    shown = io.StringIO()
+    with ProgressBar(out=shown):
+        compute(add(array, array))
+    assert "100% Completed" in shown.getvalue()
     assert_same(array[...], SUM)
 
 

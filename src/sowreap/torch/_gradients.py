@@ -25,7 +25,7 @@ class _Torch(_gradients.Library):
             "scatter_nd",
             "tensor_scatter",
         ):
-            setattr(self, name, partial(_call_backward, name))
+            setattr(self, name, partial(call, name))
         self.where = torch.where
 
     def full(self, shape: Any, value: float, like: Tensor) -> Tensor:
@@ -147,8 +147,7 @@ def tensor_scatter_backward(ctx: Any, grad: Tensor) -> Grads:
 # --- torch.func, and gradients forward ----------------------------------------------------------
 #
 # Neither knows operators whose gradients are registered through torch.library; both know a
-# torch.autograd.Function. Outside of them the operators are called as such, so that torch.compile,
-# torch.export and profilers see them.
+# torch.autograd.Function.
 
 
 def _gather_change(name: str, ctx: Any, change: Tensor, *_: None) -> Tensor:
@@ -174,8 +173,7 @@ def _function(
     name: str, setup: Callable[..., None], backward: Callable[..., Grads], change: Any
 ) -> type[torch.autograd.Function]:
     def forward(*arguments: Any) -> Tensor:
-        result: Tensor = getattr(torch.ops.sowreap, name).default(*arguments)
-        return result
+        return _operator(name, arguments)
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         setup(ctx, inputs, output)
@@ -212,6 +210,47 @@ FUNCTIONS = {
 }
 
 
+# --- calls --------------------------------------------------------------------------------------
+#
+# An operator that nobody sees needs neither the dispatcher nor what torch.library puts around it,
+# which cost many times as much as a small call: it is computed at once, and recorded by a Function.
+
+
+def _recorded(
+    name: str, setup: Callable[..., None], backward: Callable[..., Grads]
+) -> type[torch.autograd.Function]:
+    def forward(ctx: Any, *arguments: Any) -> Tensor:
+        result = _compute(name, arguments)
+        setup(ctx, arguments, result)
+        return result
+
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(name, (torch.autograd.Function,), methods)
+
+
+_RECORDED = {
+    "gather": _recorded("gather", gather_setup, gather_backward),
+    "gather_elements": _recorded("gather_elements", gather_setup, gather_elements_backward),
+    "gather_nd": _recorded("gather_nd", gather_setup, gather_nd_backward),
+    "scatter": _recorded("scatter", scatter_setup, scatter_backward),
+    "scatter_elements": _recorded("scatter_elements", scatter_elements_setup, scatter_backward),
+    "scatter_nd": _recorded("scatter_nd", scatter_nd_setup, scatter_backward),
+    "tensor_scatter": _recorded("tensor_scatter", tensor_scatter_setup, tensor_scatter_backward),
+}
+
+
+def _operator(name: str, arguments: tuple[Any, ...]) -> Tensor:
+    result: Tensor = getattr(torch.ops.sowreap, name).default(*arguments)
+    return result
+
+
+def _compute(name: str, arguments: tuple[Any, ...]) -> Tensor:
+    """The function of the core, which refuses the marks of autograd."""
+    plain = [a.detach() if isinstance(a, Tensor) and a.requires_grad else a for a in arguments]
+    result: Tensor = getattr(_core, name)(*plain, None)
+    return result
+
+
 def _is_transformed() -> bool:
     if torch.compiler.is_compiling():  # which traces operators, and has a vmap of its own for them
         return False
@@ -219,27 +258,48 @@ def _is_transformed() -> bool:
     return is_forward or torch._C._are_functorch_transforms_active()
 
 
+def _is_seen() -> bool:
+    """Whether somebody looks at operators: what traces, a mode, a profiler."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._is_torch_function_mode_enabled()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._autograd._profiler_enabled()
+    )
+
+
+_PLAIN_TENSORS = (Tensor, torch.nn.Parameter)
+_PLAIN_VALUES = (str, int, bool, float, complex, type(None))
+
+
+def _are_plain(arguments: tuple[Any, ...]) -> bool:
+    """Whether the core takes the arguments as they are; the dispatcher sees to others."""
+    data, indices, *others = arguments
+    for argument in (data, indices):
+        if type(argument) not in _PLAIN_TENSORS or not argument.is_cpu:
+            return False
+    for argument in others:
+        kind = type(argument)
+        if kind in _PLAIN_TENSORS:
+            if not argument.is_cpu:
+                return False
+        elif kind not in _PLAIN_VALUES:
+            return False
+    return True
+
+
 def call(name: str, *arguments: Any) -> Tensor:
     """An operator by name, with all its arguments by position."""
     if _is_transformed():
         result: Tensor = FUNCTIONS[name].apply(*arguments)
-    else:
-        result = getattr(torch.ops.sowreap, name).default(*arguments)
-    return result
-
-
-def _call_backward(name: str, *arguments: Any) -> Tensor:
-    """The same, on the way back: where nobody looks at operators, without the cost of one."""
-    is_seen = torch.is_grad_enabled() or torch._C._len_torch_dispatch_stack() > 0
-    if is_seen or _is_transformed() or torch.compiler.is_compiling() or torch.jit.is_tracing():
-        return call(name, *arguments)
-    for argument in arguments:
-        if isinstance(argument, Tensor) and (
-            type(argument) is not Tensor or argument.requires_grad
-        ):
-            return call(name, *arguments)
-    result: Tensor = getattr(_core, name)(*arguments, None)
-    return result
+        return result
+    if _is_seen() or not _are_plain(arguments):
+        return _operator(name, arguments)
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        recorded: Tensor = _RECORDED[name].apply(*arguments)
+        return recorded
+    return _compute(name, arguments)
 
 
 _torch = _Torch()
