@@ -134,8 +134,9 @@ void apply_run(const Op& op, char* to, int64_t to_step, const char* from, int64_
 // level of the cache, since rows a power of two apart would meet in a few sets of the first.
 template <bool write>
 void fetch(const char* at, int64_t bytes) {
-  const int64_t lines = bytes / line < most_lines ? bytes / line : most_lines;
-  for (int64_t i = 0; i <= lines; ++i) __builtin_prefetch(at + i * line, write, 2);
+  const auto before = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(at) % line);
+  const int64_t last = (before + bytes - 1) / line, most = last < most_lines ? last : most_lines;
+  for (int64_t i = 0; i <= most; ++i) __builtin_prefetch(at + i * line, write, 2);
 }
 
 // ---- indices to cells ----
@@ -1012,7 +1013,7 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
     }
     const auto apply_lanes = [&](Chunk& c, int64_t other) {
       if (n == 1 && work.free_count > 0 && c.count <= most_row_values && c.listed == nullptr &&
-          picked.absent_count == 0)
+          picked.absent_count == 0 && !picked.blends)
         return apply_short_lanes<scatter>(op, work, part, batch, c, other);
       for_each_lane(work, part, batch, c, other, [&](const Chunk& lane) {
         if (!scatter && work.streams && lane.listed == nullptr && !picked.blends) {
