@@ -18,6 +18,7 @@ NOT_CORE = {
     "test_instruction_counts.py",
     "test_sdist.py",
     "test_stub.py",
+    "test_versions.py",
 }
 
 
