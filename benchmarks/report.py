@@ -28,7 +28,8 @@ Machine: {processor}, {cores} cores, {system}. Python {python}, {versions}.
 
 Engines take turns within one process and rest between, since the threads of some spin on after a
 call. Times are medians in milliseconds of a call that makes a fresh result, or works in place
-where the workload does. A result is compared with the loop of the standard at some positions.
+where the workload does; calls of more than 0.4 seconds are timed twice. A result is compared with
+the loop of the standard at some positions.
 **wrong** is a result that cannot be, and is left out of the ratio; (o) is one where another of
 several updates won, which the standard leaves open and sowreap does not. The ratio is the time of
 the fastest right peer over sowreap's. The limit is the time to move each byte that must move

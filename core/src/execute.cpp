@@ -33,18 +33,19 @@ constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at 
 constexpr int64_t split_picks = 256;
 constexpr int64_t owner_picks = 16384;  // fewer are not worth a second look at every index
 constexpr int64_t cache_line = 64;
-constexpr int64_t followed_rows = 8;          // of cells: a processor fetches so many by itself
-constexpr int64_t streamed_bytes = 32 << 20;  // an output of this size is not kept in caches
-constexpr int64_t least_folded_row = 4;       // fewer items of a row of constant indices, or
-constexpr int64_t least_folded_rows = 256;    // fewer rows, are not worth a look,
-constexpr int64_t folded_bytes = 32 << 20;    // and more values not the memory
-constexpr int64_t counts_bytes = 32 << 20;    // of a block of columns that is not packed
-constexpr int64_t near_bytes = 32 << 10;      // of the first level of the cache
-constexpr int64_t copied_rows_bytes = 64
-                                      << 10;  // of short rows, copied before they are written into
-constexpr int64_t least_short_rows = 8;       // fewer are not worth a form of their own
-constexpr int64_t near_columns = 64;          // at least, for a block of its size
-constexpr int64_t unseen_bytes = 16 << 20;  // touched without a look whether the call is to be left
+constexpr int64_t followed_rows = 8;           // of cells: a processor fetches so many by itself
+constexpr int64_t streamed_bytes = 32 << 20;   // an output of this size is not kept in caches
+constexpr int64_t least_folded_row = 4;        // fewer items of a row of constant indices, or
+constexpr int64_t least_folded_rows = 256;     // fewer rows, are not worth a look,
+constexpr int64_t folded_bytes = 32 << 20;     // and more values not the memory
+constexpr int64_t counts_bytes = 32 << 20;     // of a block of columns that is not packed
+constexpr int64_t near_bytes = 32 << 10;       // of the first level of the cache
+constexpr int64_t near_columns = 64;           // at least, for a block of that size
+constexpr int64_t dense_row_bytes = 64 << 10;  // longer ones are not copied one by one
+constexpr int64_t least_short_rows = 8;        // fewer are not worth a form of their own
+// Touched without a look whether the call is to be left.
+constexpr int64_t unseen_bytes = 16 << 20;
+constexpr int64_t unseen_indices = 1 << 20;
 
 int64_t item_count(const View& v) {
   int64_t n = 1;
@@ -96,7 +97,7 @@ bool has_dense_rows(const Work& work) {
   const Plan& plan = *work.plan;
   const Axis& axis = plan.axes[0];
   const int64_t bytes = axis.length * axis.stride;
-  return work.batch_count == 1 && work.batch[0].addressed == bytes && bytes <= copied_rows_bytes &&
+  return work.batch_count == 1 && work.batch[0].addressed == bytes && bytes <= dense_row_bytes &&
          axis.stride == work.run.extent * plan.item &&
          (work.run.extent == 1 || work.run.addressed == plan.item);
 }
@@ -276,12 +277,15 @@ std::vector<int64_t> divide_ascending(const Work& work, int64_t parts, int threa
   const int64_t picks = pick.extent, apart = std::max<int64_t>(picks / samples, 1);
   if (!ascends(0, apart, picks / apart)) return {};
   std::atomic<bool> good{true};
-  run_parallel(parts, threads, [&](int64_t part, int) {
-    const Range own = piece({0, picks}, part, parts);
+  const int64_t pieces = std::max(parts, picks / unseen_indices);
+  run_parallel(pieces, threads, [&](int64_t number, int) {
+    if (!good.load(std::memory_order_relaxed)) return;
+    if (work.stop != nullptr && work.stop->look()) return good.store(false);
+    const Range own = piece({0, picks}, number, pieces);
     const int64_t begin = std::max<int64_t>(own.begin - 1, 0);  // with the last one before
-    if (good.load(std::memory_order_relaxed) && !ascends(begin, 1, own.end - begin))
-      good.store(false);
+    if (!ascends(begin, 1, own.end - begin)) good.store(false);
   });
+  leave_if_stopped();
   if (!good.load()) return {};
   std::vector<int64_t> bounds{0};
   for (int64_t part = 1; part < parts; ++part) {
@@ -624,7 +628,7 @@ void divide(Prepared& p, bool whole) {
     }
     work.copies = whole && has_dense_rows(work);
     if (work.copies)
-      work.rows_at_once = std::clamp<int64_t>(copied_rows_bytes / bytes, 1, work.rows_at_once);
+      work.rows_at_once = std::clamp<int64_t>(dense_row_bytes / bytes, 1, work.rows_at_once);
     // Short rows that follow each other a processor fetches by itself.
     work.prefetch = !work.copies && magnitude(work.batch[work.batch_count - 1].addressed) >
                                         followed_rows * cache_line;

@@ -16,6 +16,8 @@ from sowreap._bench.workload import Arrays, Workload
 SETTLE_SECONDS = 0.01
 #: Of calls below this, many are timed together.
 SHORT_SECONDS = 2e-4
+#: Calls above this are timed twice, and the faster one counts.
+SLOW_SECONDS = 0.4
 CACHE_LINE = 64
 
 
@@ -32,21 +34,27 @@ def in_turns(
 ) -> dict[str, float]:
     """The median seconds of each call; in every round each engine is timed once."""
     first = {name: once(call, 1) for name, call in calls.items()}
-    repeats = {}
+    repeats = dict.fromkeys(calls, 1)
     for name, call in calls.items():
-        guess = min(first[name], once(call, 1))
-        repeats[name] = max(1, int(SHORT_SECONDS / guess)) if guess < SHORT_SECONDS else 1
-        first[name] = guess
+        if first[name] > SLOW_SECONDS:
+            continue
+        first[name] = min(first[name], once(call, 1))
+        repeats[name] = max(1, int(SHORT_SECONDS / first[name]))
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds):
         for name, call in calls.items():
+            slow = first[name] > SLOW_SECONDS
             spent = sum(taken[name]) * repeats[name]
-            if number >= 3 and spent > seconds:
+            if number >= (2 if slow else 3) and (slow or spent > seconds):
                 continue
             time.sleep(SETTLE_SECONDS)
-            call()  # its own caches, as in a loop of a user
+            if not slow:
+                call()  # its own caches, as in a loop of a user
             taken[name].append(once(call, repeats[name]))
-    return {name: statistics.median(values) for name, values in taken.items()}
+    return {
+        name: (min if first[name] > SLOW_SECONDS else statistics.median)(values)
+        for name, values in taken.items()
+    }
 
 
 def copy_bandwidth(threads: int, megabytes: int = 64) -> float:
