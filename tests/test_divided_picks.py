@@ -216,3 +216,12 @@ def test_few_cells_in_place_and_strided():
     with pytest.raises(IndexError, match=r"indices\[524287\] = 50"):
         sr.scatter_elements(out, bad, updates, reduction="add", out=out)
     np.testing.assert_array_equal(out, want)
+
+
+@pytest.mark.parametrize("picks", [1 << 15, 1 << 19])
+def test_no_cells_at_all(picks):
+    sr.set_num_threads(2)
+    data, indices, updates = np.zeros(0, np.int64), np.zeros(picks, np.int64), np.ones(picks, int)
+    assert sr.scatter_elements(data, indices, updates, 0, "add", mode="drop").shape == (0,)
+    with pytest.raises(IndexError, match="axis 0"):
+        sr.scatter_elements(data, indices, updates, 0, "add")

@@ -213,3 +213,17 @@ def test_lanes_that_share_few_picks(order, picks):
     off = index * 2
     want = np.where((off >= -10) & (off < 10), data[:, :, np.clip(off, -10, 9)], 4)
     np.testing.assert_array_equal(sr.gather(data, off, axis=2, mode="fill", fill_value=4), want)
+
+
+@pytest.mark.parametrize("shape", [(ROWS, 0), (40_000, 0), (ROWS, 0, 4)])
+def test_rows_without_cells(shape):
+    data = np.zeros(shape, np.float32)
+    own = (shape[0], 5, *shape[2:])
+    indices, updates = np.zeros(own, np.int64), np.ones(own, np.float32)
+    assert sr.scatter_elements(data, indices, updates, 1, "add", mode="drop").shape == shape
+    filled = sr.gather_elements(data, indices, 1, mode="fill", fill_value=3)
+    np.testing.assert_array_equal(filled, np.full(own, 3, np.float32))
+    for call in (sr.scatter_elements, sr.gather_elements):
+        arrays = (data, indices, updates) if call is sr.scatter_elements else (data, indices)
+        with pytest.raises(IndexError, match="axis 1"):
+            call(*arrays, 1)

@@ -97,8 +97,8 @@ bool has_dense_rows(const Work& work) {
   const Plan& plan = *work.plan;
   const Axis& axis = plan.axes[0];
   const int64_t bytes = axis.length * axis.stride;
-  return work.batch_count == 1 && work.batch[0].addressed == bytes && bytes <= dense_row_bytes &&
-         axis.stride == work.run.extent * plan.item &&
+  return work.batch_count == 1 && work.batch[0].addressed == bytes && bytes > 0 &&
+         bytes <= dense_row_bytes && axis.stride == work.run.extent * plan.item &&
          (work.run.extent == 1 || work.run.addressed == plan.item);
 }
 
@@ -734,7 +734,7 @@ Buffer neutral_cells(const Call& call, const Prepared& p) {
     return nullptr;
   const int64_t cells = p.threads * plan.axes[0].length, picks = plan.pick_total();
   char item[sizeof(double)];
-  if (picks < owner_picks || cells > picks / picks_per_cell ||
+  if (picks < owner_picks || cells == 0 || cells > picks / picks_per_cell ||
       !find_neutral(call.dtype, call.reduction, item))
     return nullptr;
   Buffer buffer(static_cast<char*>(std::malloc(static_cast<std::size_t>(cells * plan.item))));
