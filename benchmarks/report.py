@@ -36,7 +36,7 @@ the fastest right peer over sowreap's. The limit is the time to move each byte t
 once, at the rate of a copy of 64 MB measured in the same run; where single items are addressed at
 random, whole cache lines. It means nothing, and `cache` stands there, where data does not come
 from memory. A cell is empty where an engine has no such operator, or was left out of a run: NumPy
-of families of which a call takes a second.
+of families of which a call takes a second, and JAX on one thread, since it takes all processors.
 
 Where sowreap is not ahead: ids of rows that are stored once for each item must all be read, twice
 the bytes of float32 updates, while PyTorch and JAX are given one id a row; the limit says how near

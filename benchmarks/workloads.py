@@ -297,6 +297,18 @@ def families() -> Iterator[Workload]:
         elements((1_000_000, 16), (1_000_000, 16)),
         reduction="add",
     )
+    short = ((1_000_000, 8), (1_000_000, 2), 1)
+    yield member(
+        "gather_elements, two of eight", "gather_elements", elements(*short, updates=False), axis=1
+    )
+    yield member(
+        "scatter_elements, two of eight, add",
+        "scatter_elements",
+        elements(*short),
+        axis=1,
+        reduction="add",
+    )
+    yield member("gather 1e6 rows of 4", "gather", taken((1_000_000, 4), 1_000_000))
     for kind in ("random", "sorted", "equal"):
         yield member(
             f"gather 8e6 of 16e6, {kind}", "gather", taken((16_000_000,), 8_000_000, kind=kind)
