@@ -125,7 +125,7 @@ def test_least_bytes():
 
 
 def test_a_row():
-    result = rows.row(workload("scatter_nd", "add"), 1, INSTALLED, 0.01, 1e10)
+    result = rows.row(workload("scatter_nd", "add"), 2, INSTALLED, 0.01, 1e10)
     assert result["ratio"] > 0
     assert result["best peer"] in INSTALLED
     text = rows.shown(result)
