@@ -67,6 +67,21 @@ def test_a_row_that_is_out_of_range(mode, row):
         )
 
 
+@pytest.mark.parametrize("row", [0, 2500, 2999])
+def test_a_row_that_is_out_of_range_leaves_out_as_it_was(row):
+    indices = np.repeat(np.arange(3000)[:, None] % CELLS, 8, 1)
+    indices[row] = CELLS
+    data, out = np.ones((CELLS, 8)), np.ones((3000, 8))
+    for call in (
+        lambda: sr.scatter_elements(data, indices, 2 * out, 0, "add", out=data),
+        lambda: sr.gather_elements(data + 1, indices, 0, out=out),
+    ):
+        with pytest.raises(IndexError, match=rf"indices\[{row}, 0\] = {CELLS} "):
+            call()
+    assert (data == 1).all()
+    assert (out == 1).all()
+
+
 @pytest.mark.parametrize("width", [1024, 1500, 2100])
 def test_rows_wider_than_a_block(width):
     indices = stored(width, np.int64, (5,))
