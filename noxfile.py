@@ -82,7 +82,7 @@ NIGHTLY = {
         ["tools/sanitize.py", "asan"],
         ["tests/test_gather.py", "tests/test_overlap.py", "tests/faults/test_exit.py"],
     ),
-    "tsan": (["tools/sanitize.py", "tsan"], ["tests/test_concurrency.py"]),
+    "tsan": (["tools/sanitize.py", "tsan", "tests/test_concurrency.py"], []),
     "fuzz": (
         ["fuzz/run.py", "--seconds", "3600", "--jobs", str(os.cpu_count())],
         ["--seconds", "60"],
