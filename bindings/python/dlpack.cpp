@@ -321,11 +321,12 @@ std::unique_ptr<Lent<Managed>> lend(const nb::object& object) {
 constexpr const char* plain_name = "dltensor";
 constexpr const char* versioned_name = "dltensor_versioned";
 
-// A capsule that nobody has taken frees what it holds.
+// A capsule that nobody has taken frees what it holds. An error may be on its way meanwhile, which
+// has to stay.
 template <class Managed>
 void free_capsule(PyObject* capsule) {
   const char* name = PyCapsule_GetName(capsule);
-  if (name == nullptr || std::string_view(name).starts_with("used_")) return PyErr_Clear();
+  if (name == nullptr || std::string_view(name).starts_with("used_")) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   managed->deleter(managed);
 }

@@ -1,5 +1,6 @@
 """Arrays of any library that speaks DLPack, by producers made for the purpose."""
 
+import ctypes
 import gc
 import subprocess
 import sys
@@ -224,6 +225,31 @@ def test_a_producer_that_returns_no_capsule(capsule):
 
     with pytest.raises(sr.DtypeError, match="no capsule of DLPack"):
         sr.gather(Odd(np.zeros(3)), [0])
+
+
+NDIM, SHAPE = 16, 24  # where they lie in a DLTensor: behind pointer and device; behind the dtype
+
+
+@pytest.mark.parametrize(
+    ("offset", "kind", "value", "message"),
+    [
+        (NDIM, ctypes.c_int32, 65, "more than 64 axes"),
+        (NDIM, ctypes.c_int32, 2**31 - 1, "more than 64 axes"),
+        (NDIM, ctypes.c_int32, -1, "more than 64 axes"),
+        (SHAPE, ctypes.c_void_p, None, "no shape"),
+    ],
+)
+def test_a_producer_whose_tensor_is_broken(offset, kind, value, message):
+    class Broken(Foreign):
+        def __dlpack__(self, **options):
+            capsule = _core.to_dlpack(self.array, False)
+            kind.from_address(address(capsule, b"dltensor") + offset).value = value
+            return capsule
+
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    with pytest.raises(sr.DtypeError, match=f"gather: data cannot be read by DLPack: .*{message}"):
+        sr.gather(Broken(np.zeros(3)), [0])
 
 
 def test_a_dtype_that_dlpack_has_not():
