@@ -11,13 +11,6 @@ PICKS = 20_000
 THREADS = (1, 2, 3, 8)
 
 
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = sr.get_num_threads()
-    yield
-    sr.set_num_threads(before)
-
-
 def on_threads(operator, *arrays, **attributes):
     """The result, which is the same for every number of threads."""
     results = []

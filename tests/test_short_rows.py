@@ -10,13 +10,6 @@ from sowreap import _core, _reference
 ROWS = 300
 
 
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = sr.get_num_threads()
-    yield
-    sr.set_num_threads(before)
-
-
 def layouts(array):
     """The same items, contiguous and not."""
     yield "contiguous", array

@@ -83,6 +83,9 @@ REDUCTIONS = [
     {"reduction": "max", "include_self": False},
     {"reduction": "mean", "include_self": False, "mode": "drop"},
 ]
+each_reduction = pytest.mark.parametrize(
+    "joining", REDUCTIONS, ids=lambda joining: "-".join(map(str, joining.values()))
+)
 
 
 def elements(form):
@@ -123,9 +126,7 @@ def test_scatter_nd(form, mode, twice):
     twice.check()
 
 
-@pytest.mark.parametrize(
-    "joining", REDUCTIONS, ids=lambda joining: "-".join(map(str, joining.values()))
-)
+@each_reduction
 @pytest.mark.parametrize("form", ["items", "columns", "constant rows", "batches"])
 def test_scatter_elements_with_reduction(form, joining, twice):
     shape, axis, bad = ELEMENTS[form]
@@ -138,9 +139,7 @@ def test_scatter_elements_with_reduction(form, joining, twice):
     twice.check()
 
 
-@pytest.mark.parametrize(
-    "joining", REDUCTIONS, ids=lambda joining: "-".join(map(str, joining.values()))
-)
+@each_reduction
 @pytest.mark.parametrize("form", ["items", "rows", "tuples", "tuples of rows"])
 def test_scatter_nd_with_reduction(form, joining, twice):
     shape, count, bad = TUPLES[form]
