@@ -87,9 +87,9 @@ bool has_short_rows(const Work& work) {
     return false;
   const Loop &batch = work.batch[work.batch_count - 1], &pick = plan.picks[0];
   const int64_t values = work.run.extent * pick.extent;
-  const int64_t step = work.run.extent > 1 ? work.run.index : pick.index;
   return values <= most_row_values && batch.extent >= least_short_rows &&
-         (pick.extent == 1 || pick.index == work.run.extent * step) && batch.index == values * step;
+         (pick.extent == 1 || pick.index == work.run.extent * work.row_step) &&
+         batch.index == values * work.row_step;
 }
 
 // Whether those rows follow each other without a gap, in cells and in the whole array.
@@ -130,6 +130,7 @@ void choose_form(Work& work) {
       work.free[work.free_count++] = plan.lanes[i];
     }
   }
+  work.row_step = work.run.extent > 1 ? work.run.index : plan.picks[plan.pick_count - 1].index;
   if (has_short_rows(work)) {
     work.form = Form::rows;
     work.row_values = work.run.extent * plan.pick_total();

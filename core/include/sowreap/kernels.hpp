@@ -79,8 +79,9 @@ struct Work {
   // scatter writes it back from there.
   bool packed;
   const char* source;
-  // rows: how many values of indices each has, and how many rows at most go together.
-  std::int64_t row_values, rows_at_once;
+  // rows: how many values of indices each has, the bytes between two of them, and how many rows at
+  // most go together.
+  std::int64_t row_values, row_step, rows_at_once;
   Stop* stop;  // what the call is left by; null where it cannot be
   // slices: index tuples that are resolved at once, from one look at `stop` to the next.
   std::int64_t picks_at_once;
