@@ -102,6 +102,19 @@ bool has_dense_rows(const Work& work) {
          (work.run.extent == 1 || work.run.addressed == plan.item);
 }
 
+// Whether the cells of a batch, all of which its picks are likely to meet, are a block of memory
+// that the next batch has too. Their order is not one that a processor follows by itself.
+bool can_follow(const Work& work) {
+  const Plan& plan = *work.plan;
+  if (plan.scatter || work.form != Form::slices || work.run.extent > 1 || work.free_count > 0 ||
+      work.batch_count == 0 || plan.axis_count != 1 || plan.axes[0].stride != plan.item ||
+      work.reach == 0)
+    return false;
+  const int64_t batches = work.batch[work.batch_count - 1].extent;
+  return work.reach <= cache_bytes() / 2 && batches > cache_bytes() / work.reach &&
+         plan.pick_total() >= work.reach / plan.item / 2;
+}
+
 // Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes
 // slices if its index tuples are shared, columns if it has its own.
 void choose_form(Work& work) {
@@ -483,6 +496,8 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
     work.reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
   const bool streams = work.form == Form::columns && plan.axes[0].length <= followed_rows;
   work.prefetch = work.reach > 2 * cache_bytes() && !streams;
+  work.near = work.reach <= near_bytes;
+  work.follows = can_follow(work);
 }
 
 // How many of the lanes that share their index tuples go together: what all picks of them address

@@ -434,6 +434,7 @@ struct Chunk {
   int64_t beyond;  // cells behind those, which a later call will want
   bool fetched;    // an earlier call has asked for the first ones
   bool wide;       // cells and `unit` are for gather_wide
+  bool near;       // all cells are in the first level of the cache
 
   char* addressed_at(int64_t i) const { return addressed + cells[i] * unit; }
   char* other_at(int64_t i) const { return other + (listed ? listed[i] : i) * step; }
@@ -464,7 +465,7 @@ void apply_contiguous(const Op& op, const Chunk& c, int64_t ahead) {
       i += gather_wide<Op::width()>(other + i * width, addressed, cells + i, width, 0, n - i);
   }
   if constexpr (scatter && Op::moves) {  // a sum has read what it writes
-    for (; i + items_near < n; ++i) {
+    for (; !c.near && i + items_near < n; ++i) {
       __builtin_prefetch(addressed + cells[i + items_near] * width, 1);
       apply<scatter>(op, addressed + cells[i] * width, other + i * width);
     }
@@ -653,6 +654,7 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   c.wide = plan.axis_count == 1 && fits_wide(c.unit, plan.axes[0].length);
   c.step = pick.other;
   c.cells = picked.cells;
+  c.near = work.near;
   const int64_t pick_bytes =
       line + (part.free.end - part.free.begin) * (part.run.end - part.run.begin) * plan.item;
   Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
@@ -987,6 +989,14 @@ void apply_short_lanes(const Op& op, const Work& work, const Part& part, const W
   }
 }
 
+// While a chunk is gathered: its share of the cells of the next batch, behind those `asked` for.
+void fetch_following(const Work& work, const Part& part, const char* cells, int64_t count,
+                     int64_t& asked) {
+  const int64_t share = work.reach / (part.picks.end - part.picks.begin) + 1;
+  const int64_t wanted = asked + share * count, end = wanted < work.reach ? wanted : work.reach;
+  for (; asked < end; asked += line) __builtin_prefetch(cells + asked, 0, 2);
+}
+
 template <class Op, bool scatter>
 bool run_slices(const Work& work, const Part& part, char* buffer) {
   const Op op(work);
@@ -1010,7 +1020,12 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
         continue;
       }
     }
+    int64_t asked = 0;
     const auto apply_lanes = [&](Chunk& c, int64_t other) {
+      if (work.follows) {
+        const char* const next = output + work.batch[work.batch_count - 1].addressed;
+        fetch_following(work, part, next, c.count, asked);
+      }
       if (n == 1 && work.free_count > 0 && c.count <= most_row_values && c.listed == nullptr &&
           picked.absent_count == 0 && !picked.blends)
         return apply_short_lanes<scatter>(op, work, part, batch, c, other);
