@@ -1,6 +1,7 @@
 #include "sowreap/threads.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -18,8 +19,20 @@ namespace {
 
 using Task = void (*)(void*, std::int64_t, int);
 
+// How long a thread that waits stays awake, which is about what waking it takes: the calls of a
+// loop follow each other, and so do the ends of the parts of a call. Others who want the processor
+// have it meanwhile.
+constexpr std::chrono::microseconds awake{50};
+
+template <class Met>
+void stay_awake(const Met& met) {
+  const auto end = std::chrono::steady_clock::now() + awake;
+  while (!met() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
 // One call at a time has the workers; others run on their own thread meanwhile. Workers take parts
-// by a counter, so that an uneven part holds up nobody.
+// by a counter, so that an uneven part holds up nobody. A call waits for those that have begun: a
+// worker that wakes when all parts are taken has come too late, and is not waited for.
 class Pool {
  public:
   // False when another call has the workers.
@@ -37,7 +50,6 @@ class Pool {
       parts_ = parts;
       next_.store(0, std::memory_order_relaxed);
       wanted_ = started_ < threads - 1 ? started_ : threads - 1;
-      busy_ = wanted_;
       ++round_;
     }
     wake_.notify_all();
@@ -45,7 +57,7 @@ class Pool {
     if (stop != nullptr) {
       look_while_busy(*stop);
     } else {
-      std::unique_lock<std::mutex> lock(state_);
+      std::unique_lock<std::mutex> lock = close_round();
       done_.wait(lock, [this] { return busy_ == 0; });
       release();
     }
@@ -67,13 +79,27 @@ class Pool {
     free_.notify_all();
   }
 
+  // No worker begins from now on; those that have begun get a moment to end.
+  std::unique_lock<std::mutex> close_round() {
+    std::unique_lock<std::mutex> lock(state_);
+    wanted_ = 0;
+    if (busy_ != 0) {
+      lock.unlock();
+      stay_awake([this] { return busy_ == 0; });
+      lock.lock();
+    }
+    return lock;
+  }
+
   void look_while_busy(Stop& stop);
 
   // Without a further thread (a limit of the system, no memory) the call goes on with those that
   // there are.
   bool start_worker() {
     try {
-      std::thread([this, number = started_ + 1, seen = round_] { work(number, seen); }).detach();
+      std::thread([this, number = started_ + 1, seen = round_.load()] {
+        work(number, seen);
+      }).detach();
     } catch (const std::exception&) {
       return false;
     }
@@ -95,6 +121,7 @@ class Pool {
       wake_.wait(lock, [&] { return round_ != seen; });
       seen = round_;
       if (number > wanted_) continue;
+      ++busy_;
       const Task task = task_;
       void* context = context_;
       const std::int64_t parts = parts_;
@@ -102,18 +129,22 @@ class Pool {
       take_parts(task, context, parts, number);
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
+      lock.unlock();
+      stay_awake([&] { return round_ != seen; });
+      lock.lock();
     }
   }
 
-  std::mutex state_;                    // guards what follows
+  std::mutex state_;                    // guards what follows; what is atomic is read without it
   bool taken_ = false, whole_ = false;  // a call has the workers; one that cannot be left
   std::condition_variable wake_, done_, free_;
   std::atomic<std::int64_t> next_{0};
   Task task_ = nullptr;
   void* context_ = nullptr;
   std::int64_t parts_ = 0;
-  std::uint64_t round_ = 0;
-  int started_ = 0, wanted_ = 0, busy_ = 0;
+  std::atomic<std::uint64_t> round_{0};
+  int started_ = 0, wanted_ = 0;  // workers; those that a call would have, none when it ends
+  std::atomic<int> busy_{0};      // those that have begun
 };
 
 // Never destroyed: at the end of the process its threads may still wait in it.
@@ -131,7 +162,7 @@ void after_fork_in_child() { pool.store(new Pool); }
 void Pool::look_while_busy(Stop& stop) {
   while (pool.load() == this) {
     {
-      std::unique_lock<std::mutex> lock(state_);
+      std::unique_lock<std::mutex> lock = close_round();
       if (done_.wait_for(lock, Stop::least_interval, [this] { return busy_ == 0; }))
         return release();
     }
