@@ -23,11 +23,11 @@ using std::int64_t;
 
 // ---- limits that decide ----
 
-// A call that moves less stays on its thread: waking another costs 5 to 100 microseconds. Where
-// there are no more parts than threads, nobody can do the work of one that comes late, which runs
-// of items, cheap for their bytes, do not pay for.
-constexpr double parallel_bytes = 2 << 20;
-constexpr double few_parts_bytes = 16 << 20;
+// A call that moves less stays on its thread: waking another takes 5 to 100 microseconds. Where
+// there are no more parts than threads, one that comes late finds nothing left, and runs of items,
+// which are cheap for their bytes, are done by then.
+constexpr double parallel_bytes = 3 << 19;
+constexpr double few_parts_bytes = 4 << 20;
 constexpr int64_t parts_per_thread = 4;   // parts differ in cost
 constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at least this,
 constexpr int64_t split_picks = 256;
@@ -665,7 +665,7 @@ void prepare(Prepared& p, Call& call) {
                      call.plan.lane_total() * axis * call.plan.item ==
                          item_count(*call.output) * call.output->item;
   divide(p, whole);
-  const bool cheap = p.work.run.extent > 1 && !p.work.packed;
+  const bool cheap = p.work.form == Form::slices && p.work.run.extent > 1;
   const bool few = cheap && part_count(p.work, p.split) <= p.threads;
   if (p.threads > 1 && few && bytes < few_parts_bytes) {
     p.threads = 1;
