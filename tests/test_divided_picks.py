@@ -82,6 +82,14 @@ def test_only_ascending_ones_are_divided_so():
     assert "along owners of cells in 2" in backwards
 
 
+def test_one_cell_of_all_has_no_second_owner():
+    data, updates = np.zeros(1 << 21, np.float32), np.zeros(1 << 18, np.float32)
+    indices = np.full(1 << 18, 5)
+    assert "along nothing in 1" in split_of("scatter_elements", data, indices, updates)
+    indices[: 1 << 17] = 4
+    assert "along nothing" not in split_of("scatter_elements", data, indices, updates)
+
+
 def test_a_bad_index_among_them_changes_nothing():
     indices = np.arange(PICKS * 4)
     indices[-1] = 400_000

@@ -27,7 +27,7 @@ using std::int64_t;
 // there are no more parts than threads, one that comes late finds nothing left, and runs of items,
 // which are cheap for their bytes, are done by then.
 constexpr double parallel_bytes = 3 << 19;
-constexpr double few_parts_bytes = 4 << 20;
+constexpr double few_parts_bytes = 8 << 20;
 constexpr int64_t parts_per_thread = 4;   // parts differ in cost
 constexpr int64_t split_row_bytes = 512;  // a slice is split into pieces of at least this,
 constexpr int64_t split_picks = 256;
@@ -274,6 +274,20 @@ Split split_slices(const Work& work, int threads) {
   return split;
 }
 
+constexpr int64_t samples = 64;  // of indices, spread over all picks
+
+// Whether nearly all picks meet one cell: its owner would have all the work.
+bool meets_one_cell(const Work& work) {
+  const Plan& plan = *work.plan;
+  const Loop& pick = plan.picks[0];
+  if (plan.pick_count != 1 || plan.axis_count != 1 || total(work.batch, work.batch_count) != 1)
+    return false;
+  const int64_t apart = std::max<int64_t>(pick.extent / samples, 1);
+  char value[sizeof(int64_t)];
+  return kernels().take_constant(plan.index_dtype, plan.indices, 0, 1, apart * pick.index,
+                                 pick.extent / apart, value);
+}
+
 // Where indices ascend, as those of sorted segments do, updates of one cell follow each other: the
 // picks are divided between cells, and each part owns its cells without a look at the other picks.
 // Returns where the parts begin and end, or nothing where the indices do not ascend.
@@ -287,7 +301,6 @@ std::vector<int64_t> divide_ascending(const Work& work, int64_t parts, int threa
     return kernels().ascends(plan.index_dtype, plan.indices + begin * pick.index,
                              stride * pick.index, count);
   };
-  constexpr int64_t samples = 64;
   const int64_t picks = pick.extent, apart = std::max<int64_t>(picks / samples, 1);
   if (!ascends(0, apart, picks / apart)) return {};
   std::atomic<bool> good{true};
@@ -624,6 +637,7 @@ int64_t buffer_bytes(const Work& work, const Split& split) {
 void divide(Prepared& p, bool whole) {
   if (p.work.form == Form::slices) {
     p.split = p.threads == 1 ? Split{} : split_slices(p.work, p.threads);
+    if (p.split.along == Along::owners && meets_one_cell(p.work)) p.split = Split{};
     if (p.split.along == Along::owners) {
       const int64_t parts = p.threads * parts_per_thread;
       p.split.bounds = divide_ascending(p.work, parts, p.threads);

@@ -19,15 +19,26 @@ namespace {
 
 using Task = void (*)(void*, std::int64_t, int);
 
+int processor_count() {
+  const unsigned n = std::thread::hardware_concurrency();
+  return n == 0 ? 1 : static_cast<int>(n);
+}
+
 // How long a thread that waits stays awake, which is about what waking it takes: the calls of a
-// loop follow each other, and so do the ends of the parts of a call. Others who want the processor
-// have it meanwhile.
+// loop follow each other, and so do the ends of the parts of a call. It does not give its processor
+// away meanwhile, which others would keep for longer.
 constexpr std::chrono::microseconds awake{50};
 
 template <class Met>
 void stay_awake(const Met& met) {
   const auto end = std::chrono::steady_clock::now() + awake;
-  while (!met() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  while (!met() && std::chrono::steady_clock::now() < end) {
+#if defined(__x86_64__) || defined(_M_X64)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
 }
 
 // One call at a time has the workers; others run on their own thread meanwhile. Workers take parts
@@ -83,7 +94,7 @@ class Pool {
   std::unique_lock<std::mutex> close_round() {
     std::unique_lock<std::mutex> lock(state_);
     wanted_ = 0;
-    if (busy_ != 0) {
+    if (busy_ != 0 && has_processors()) {
       lock.unlock();
       stay_awake([this] { return busy_ == 0; });
       lock.lock();
@@ -92,6 +103,9 @@ class Pool {
   }
 
   void look_while_busy(Stop& stop);
+
+  // One for each thread: else one that stays awake may keep another from what it is waiting for.
+  bool has_processors() const { return started_ < processors_; }
 
   // Without a further thread (a limit of the system, no memory) the call goes on with those that
   // there are.
@@ -129,12 +143,14 @@ class Pool {
       take_parts(task, context, parts, number);
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
+      if (!has_processors()) continue;
       lock.unlock();
       stay_awake([&] { return round_ != seen; });
       lock.lock();
     }
   }
 
+  const int processors_ = processor_count();
   std::mutex state_;                    // guards what follows; what is atomic is read without it
   bool taken_ = false, whole_ = false;  // a call has the workers; one that cannot be left
   std::condition_variable wake_, done_, free_;
@@ -183,12 +199,7 @@ Pool& the_pool() {
   return *pool.load();
 }
 
-int default_thread_count() {
-  const unsigned n = std::thread::hardware_concurrency();
-  return n == 0 ? 1 : static_cast<int>(n);
-}
-
-std::atomic<int> count{default_thread_count()};
+std::atomic<int> count{processor_count()};
 
 thread_local const Executor* executor = nullptr;
 
