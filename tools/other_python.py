@@ -11,6 +11,7 @@ package index.
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import subprocess
@@ -19,9 +20,9 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from steps import OPERATOR_TESTS, ROOT, RUN_LIMIT, run
 from zig import write_programs
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITE, PYTHON = "trixie", "3.13"
@@ -32,16 +33,7 @@ TESTS = (
     "tests/test_fork.py",
     "tests/faults",
 )
-ON_MUSL = (
-    "tests/test_gather.py",
-    "tests/test_gather_elements.py",
-    "tests/test_gather_nd.py",
-    "tests/test_scatter.py",
-    "tests/test_scatter_elements.py",
-    "tests/test_scatter_nd.py",
-    "tests/test_tensor_scatter.py",
-    "tests/test_overlap.py",
-)
+TEST_LIMIT = 3600  # seconds
 
 
 @dataclass(frozen=True)
@@ -82,38 +74,33 @@ KINDS = {
         "cp313",
         ("musllinux_1_2_x86_64",),
         (),
-        (*ON_MUSL, *TESTS),
+        (*OPERATOR_TESTS, *TESTS),
         variables={"CC": "musl-gcc"},
         zig="x86_64-linux-musl",
     ),
 }
 
 
-def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> str:
-    """Run a program that has to succeed, and return what it printed."""
-    return subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**os.environ, **variables},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+def mirror() -> str:
+    """Return the address of this system's mirror."""
+    command = ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0]
 
 
 def fetch_source(package: str, folder: Path) -> Path:
     """Fetch the source of a Debian package from this system's mirror, and unpack it."""
-    site = run("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages").split()[0]
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / "apt" / name).mkdir(parents=True, exist_ok=True)
-    (folder / "apt/sources.list").write_text(f"deb-src [signed-by={KEYRING}] {site} {SUITE} main\n")
+    (folder / "apt/sources.list").write_text(
+        f"deb-src [signed-by={KEYRING}] {mirror()} {SUITE} main\n"
+    )
     settings = {
         "Dir::State::lists": folder / "apt/lists",
         "Dir::State::status": "/dev/null",
         "Dir::Cache": folder / "apt/cache",
         "Dir::Etc::sourcelist": folder / "apt/sources.list",
         "Dir::Etc::sourceparts": "-",
-        "APT::Sandbox::User": run("id", "-un").strip(),
+        "APT::Sandbox::User": getpass.getuser(),
     }
     config = folder / "apt/apt.conf"
     config.write_text("".join(f'{key} "{value}";\n' for key, value in settings.items()))
@@ -238,23 +225,20 @@ def install_packages(kind: Kind) -> Path:
     return site
 
 
-def main(name: str, arguments: list[str]) -> int:
+def main(name: str, arguments: list[str]) -> None:
     """Build the Python and the package, and test."""
     kind = KINDS[name]
     build_python(kind)
     site = install_packages(kind)
     package = kind.folder / "sowreap"
     build(kind, site, ROOT, package)
-    env = {**os.environ, **kind.settings, "PYTHONPATH": f"{package}:{site}"}
-    tests = ["-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests)]
-    ends = [
-        subprocess.run([kind.program, *command], cwd=ROOT, env=env, check=False).returncode
-        for command in (["tools/smoke.py"], tests)
-    ]
-    return 1 if any(ends) else 0
+    settings = {**kind.settings, "PYTHONPATH": f"{package}:{site}"}
+    run(kind.program, "tools/smoke.py", limit=RUN_LIMIT, **settings)
+    tests = ("-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests))
+    run(kind.program, *tests, limit=TEST_LIMIT, **settings)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in KINDS:
         sys.exit(f"usage: {sys.argv[0]} {{{','.join(KINDS)}}} [pytest arguments]")
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    main(sys.argv[1], sys.argv[2:])
