@@ -116,10 +116,14 @@ def main(arguments: list[str]) -> None:
     run_core_tests(build_core(), "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
     python = unpack_debian()
     site = install_packages()
-    path = {"PYTHONPATH": f"{install_wheel(site)}:{site}"}
-    run(python, "tools/smoke.py", limit=RUN_LIMIT, **path)
+    variables = {
+        "PYTHONPATH": f"{install_wheel(site)}:{site}",
+        "PYTHONDONTWRITEBYTECODE": "",  # compiling all sources takes minutes
+        "PYTHONPYCACHEPREFIX": f"{FOLDER}/bytecode",
+    }
+    run(python, "tools/smoke.py", limit=RUN_LIMIT, **variables)
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS))
-    run(python, *tests, limit=TEST_LIMIT, **path)
+    run(python, *tests, limit=TEST_LIMIT, **variables)
 
 
 if __name__ == "__main__":

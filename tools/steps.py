@@ -25,7 +25,7 @@ OPERATOR_TESTS = (
 def run(
     *command: str | Path, cwd: Path = ROOT, limit: float = BUILD_LIMIT, **variables: str
 ) -> None:
-    """Run a program, say how long it took, and end where it fails or takes too long."""
+    """Run a program, say how long it took if that is long, and end where it fails."""
     text = " ".join(map(str, command))
     begin = time.monotonic()
     try:
@@ -40,7 +40,8 @@ def run(
         sys.exit(f"not done after {limit} s: {text}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"failed with {error.returncode}: {text}")
-    print(f"{time.monotonic() - begin:.0f} s: {text[:100]}", flush=True)
+    if (taken := time.monotonic() - begin) >= 1:
+        print(f"{taken:.0f} s: {text[:100]}", flush=True)
 
 
 def run_core_tests(build: Path, *runner: str | Path, suffix: str = "", **variables: str) -> None:
