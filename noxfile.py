@@ -60,7 +60,7 @@ def lint(session: nox.Session) -> None:
     session.run("mypy")
     sources = [
         str(path)
-        for folder in ("core", "bindings", "fuzz")
+        for folder in ("core", "bindings", "fuzz", "benchmarks")
         for path in Path(folder).rglob("*")
         if path.suffix in {".cpp", ".hpp", ".h"}
     ]

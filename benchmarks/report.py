@@ -1,7 +1,8 @@
 """The table and the plots of ``docs/benchmarks.md``, from the JSON of ``python -m benchmarks``.
 
 ``python -m benchmarks.report rows.json`` writes them, with ``--growth growth.json`` also the lines
-of ``python -m benchmarks.growth``; matplotlib draws.
+of ``python -m benchmarks.growth``, and with ``--loops loops.json`` the table of
+``python benchmarks/plain_loops.py``; matplotlib draws.
 """
 
 from __future__ import annotations
@@ -78,6 +79,35 @@ Two threads cannot share one cell: floats are added in order. Single updates lie
 
 ![time against duplicates](pictures/benchmarks-growth-duplicates.svg)
 """
+
+
+LOOPS = """## Beside plain loops
+
+What a careful programmer's loops reach on the same machine: each method written out in C++ for
+float32 and int64 alone, compiled for this processor, on {threads} threads, writing into an array
+that exists. Milliseconds; "speed" is the loop's time over sowreap's, whose code is that of any
+wheel, and "copies" sowreap's time over that of a copy of 64 MB in the same run ({copy:.1f} ms), by
+which figures of other machines can be compared. "new" makes its result; "out" is given an array,
+and checks all indices before it writes. Made by
+`python benchmarks/plain_loops.py --json loops.json`.
+
+| call | loop | new | speed | copies | out | speed | copies |
+|---|---:|---:|---:|---:|---:|---:|---:|
+"""
+
+
+def loops_table(measured: dict[str, Any]) -> Iterator[str]:
+    for row in measured["rows"]:
+        times = row["milliseconds"]
+        cells = [f"{times['plain']:.1f}"]
+        for kind in ("new", "out"):
+            if kind in times:
+                speed, copies = times["plain"] / times[kind], times[kind] / measured["copy"]
+                cells += [f"{times[kind]:.1f}", f"{speed:.2f}", f"{copies:.1f}"]
+            else:
+                cells += [""] * 3
+        name = row["name"] + ("" if row["right"] else " **wrong**")
+        yield f"| {name} | " + " | ".join(cells) + " |\n"
 
 
 THREADS = """## Threads
@@ -235,6 +265,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=Path)
     parser.add_argument("--growth", type=Path)
+    parser.add_argument("--loops", type=Path)
     options = parser.parse_args()
     pictures = DOCS / "pictures"
     pictures.mkdir(exist_ok=True)
@@ -243,6 +274,9 @@ def main() -> None:
     if {r["threads"] for r in measured["rows"]} >= {1, 2}:
         plot_threads(measured["rows"], pictures / "benchmarks-threads.svg")
         text += "\n" + THREADS.format(most=MOST_RATES)
+    if options.loops:
+        loops = json.loads(options.loops.read_text())
+        text += "\n" + LOOPS.format(**loops) + "".join(loops_table(loops))
     if options.growth:
         growth = json.loads(options.growth.read_text())
         path = pictures / "benchmarks-growth-size.svg"
