@@ -120,6 +120,7 @@ def main(arguments: list[str]) -> None:
         "PYTHONPATH": f"{install_wheel(site)}:{site}",
         "PYTHONDONTWRITEBYTECODE": "",  # compiling all sources takes minutes
         "PYTHONPYCACHEPREFIX": f"{FOLDER}/bytecode",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # it would compile Hypothesis a second time
     }
     run(python, "tools/smoke.py", limit=RUN_LIMIT, **variables)
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS))
