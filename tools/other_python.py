@@ -4,9 +4,10 @@
     python tools/other_python.py musl tests/test_gather.py -x      # what follows goes to pytest
 
 The Python is built from Debian's source into ``build/KIND``, nothing of it into this system, and so
-is the package, with what its tests need. Needs a Debian of x86-64 with g++, and the packages of the
-dependency group ``release``; for musl also musl-tools and, as a compiler of C++, ziglang from the
-package index.
+is the package, with what its tests need. In the free-threaded one the tests run twice: with the
+lock, as the import leaves it, and without. Needs a Debian of x86-64 with g++, and the packages of
+the dependency group ``release``; for musl also musl-tools and, as a compiler of C++, ziglang from
+the package index.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ TESTS = (
     "tests/faults",
 )
 TEST_LIMIT = 3600  # seconds
+# The import brings the lock back, which Python says in a warning.
+BROUGHT_BACK = "ignore:The global interpreter lock (GIL) has been enabled:RuntimeWarning"
+WITH_LOCK = {"PYTHONWARNINGS": BROUGHT_BACK, "PYTEST_ADDOPTS": f"-W '{BROUGHT_BACK}'"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Kind:
     configure: tuple[str, ...]
     tests: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict)  # of the builds in C
-    settings: dict[str, str] = field(default_factory=dict)  # of the tests
+    rounds: tuple[dict[str, str], ...] = ({},)  # of the tests, by their variables
     zig: str = ""  # how zig calls its system, where zig compiles for it
 
     @property
@@ -67,7 +71,7 @@ KINDS = {
         ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64"),
         ("--disable-gil",),
         TESTS,
-        settings={"PYTHON_GIL": "0"},  # which the import would bring back
+        rounds=(WITH_LOCK, {"PYTHON_GIL": "0"}),
     ),
     "musl": Kind(
         "musl",
@@ -232,10 +236,11 @@ def main(name: str, arguments: list[str]) -> None:
     site = install_packages(kind)
     package = kind.folder / "sowreap"
     build(kind, site, ROOT, package)
-    settings = {**kind.settings, "PYTHONPATH": f"{package}:{site}"}
-    run(kind.program, "tools/smoke.py", limit=RUN_LIMIT, **settings)
     tests = ("-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests))
-    run(kind.program, *tests, limit=TEST_LIMIT, **settings)
+    for settings in kind.rounds:
+        variables = {**settings, "PYTHONPATH": f"{package}:{site}"}
+        run(kind.program, "tools/smoke.py", limit=RUN_LIMIT, **variables)
+        run(kind.program, *tests, limit=TEST_LIMIT, **variables)
 
 
 if __name__ == "__main__":
