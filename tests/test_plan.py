@@ -12,10 +12,7 @@ from sowreap import _core
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    before = sr.get_num_threads()
     sr.set_num_threads(2)
-    yield
-    sr.set_num_threads(before)
 
 
 def untouched(shape, dtype=np.float32):

@@ -18,15 +18,13 @@ writes, and speed.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from steps import OPERATOR_TESTS, ROOT, RUN_LIMIT, run, run_core_tests
+
 FOLDER = ROOT / "build" / "arm64"
 DEBIAN = FOLDER / "root"
 SUITE, PYTHON = "trixie", "3.13"
@@ -38,51 +36,24 @@ CROSS = (
     f"-DCMAKE_CXX_COMPILER={COMPILER}",
 )
 TESTS = (
-    "tests/test_gather.py",
-    "tests/test_gather_elements.py",
-    "tests/test_gather_nd.py",
-    "tests/test_scatter.py",
-    "tests/test_scatter_elements.py",
-    "tests/test_scatter_nd.py",
-    "tests/test_tensor_scatter.py",
+    *OPERATOR_TESTS,
     "tests/test_small_types.py",
     "tests/test_mean.py",
     "tests/test_strides.py",
     "tests/test_vectors.py",
     "tests/test_constant_rows.py",
-    "tests/test_overlap.py",
     "tests/test_concurrency.py",
 )
-BUILD_LIMIT, RUN_LIMIT, TEST_LIMIT = 3600, 600, 3600  # seconds
+TEST_LIMIT = 3600  # seconds
 
 
-def run(
-    *command: str | Path, limit: float = BUILD_LIMIT, env: dict[str, str] | None = None
-) -> None:
-    """Run a program at the top of the checkout; end where it fails or takes too long."""
-    text = " ".join(map(str, command))
-    begin = time.monotonic()
-    try:
-        subprocess.run(
-            [str(part) for part in command], cwd=ROOT, env=env, check=True, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        sys.exit(f"not done after {limit} s: {text}")
-    except subprocess.CalledProcessError as error:
-        sys.exit(f"failed with {error.returncode}: {text}")
-    print(f"{time.monotonic() - begin:.0f} s: {text[:100]}", flush=True)
-
-
-def test_core() -> None:
-    """Build the core and its tests, and run them."""
+def build_core() -> Path:
+    """Build the core and its tests, and return where."""
     build = FOLDER / "core"
     options = ("-DSOWREAP_PYTHON=OFF", "-DSOWREAP_TESTS=ON", "-DCMAKE_BUILD_TYPE=Release")
     run("cmake", "-G", "Ninja", "-B", build, *CROSS, *options)
     run("cmake", "--build", build)
-    emulated = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
-    corpus = sorted((ROOT / "fuzz/corpus/core").iterdir())
-    run(*emulated, build / "core/tests/sowreap_concurrency", limit=RUN_LIMIT)
-    run(*emulated, build / "core/tests/sowreap_replay", *corpus, limit=RUN_LIMIT)
+    return build
 
 
 def unpack_debian() -> Path:
@@ -100,9 +71,9 @@ def unpack_debian() -> Path:
     return started
 
 
-def pip(*arguments: str | Path, env: dict[str, str] | None = None) -> None:
+def pip(*arguments: str | Path, **variables: str) -> None:
     """Run pip."""
-    run(sys.executable, "-m", "pip", "--quiet", *arguments, env=env)
+    run(sys.executable, "-m", "pip", "--quiet", *arguments, **variables)
 
 
 def install(folder: Path, *packages: str | Path) -> None:
@@ -129,8 +100,9 @@ def install_wheel(site: Path) -> Path:
     settings = f"-Ccmake.args={';'.join((*CROSS, f'-DPython_NumPy_INCLUDE_DIR={numpy}'))}"
     # What strips here knows programs of this processor.
     plain = ("--no-deps", "--no-build-isolation", "-Cinstall.strip=false")
-    env = {**os.environ, "_PYTHON_HOST_PLATFORM": "linux-aarch64"}
-    pip("wheel", *plain, settings, "--wheel-dir", wheels, ROOT, env=env)
+    shutil.rmtree(wheels, ignore_errors=True)
+    system = {"_PYTHON_HOST_PLATFORM": "linux-aarch64"}
+    pip("wheel", *plain, settings, "--wheel-dir", wheels, ROOT, **system)
     (wheel,) = wheels.glob("*_aarch64.whl")
     shutil.rmtree(target, ignore_errors=True)
     install(target, "--no-deps", wheel)
@@ -141,13 +113,18 @@ def main(arguments: list[str]) -> None:
     """Test the core, then the wheel."""
     if sys.version_info < (3, 12):
         sys.exit("a wheel of the stable ABI needs Python 3.12 or newer to build")
-    test_core()
+    run_core_tests(build_core(), "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
     python = unpack_debian()
     site = install_packages()
-    env = {**os.environ, "PYTHONPATH": f"{install_wheel(site)}:{site}"}
-    run(python, "tools/smoke.py", limit=RUN_LIMIT, env=env)
+    variables = {
+        "PYTHONPATH": f"{install_wheel(site)}:{site}",
+        "PYTHONDONTWRITEBYTECODE": "",  # compiling all sources takes minutes
+        "PYTHONPYCACHEPREFIX": f"{FOLDER}/bytecode",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # it would compile Hypothesis a second time
+    }
+    run(python, "tools/smoke.py", limit=RUN_LIMIT, **variables)
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS))
-    run(python, *tests, limit=TEST_LIMIT, env=env)
+    run(python, *tests, limit=TEST_LIMIT, **variables)
 
 
 if __name__ == "__main__":

@@ -14,19 +14,16 @@ wine64 instead. Everything goes into ``build/cross``.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from steps import ROOT, run, run_core_tests
 from zig import write_programs
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "cross"
-BUILD_LIMIT, RUN_LIMIT = 3600, 600  # seconds
 
 
 @dataclass(frozen=True)
@@ -75,22 +72,6 @@ def configure_options(target: Target, folder: Path) -> list[str]:
     ]
 
 
-def run(*command: str | Path, limit: float = BUILD_LIMIT, **variables: str) -> None:
-    """Run a program at the top of the checkout, and end where it fails or takes too long."""
-    try:
-        subprocess.run(
-            [str(part) for part in command],
-            cwd=ROOT,
-            env={**os.environ, **variables},
-            timeout=limit,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        sys.exit(f"not done after {limit} s: {' '.join(map(str, command))}")
-    except subprocess.CalledProcessError as error:
-        sys.exit(f"failed with {error.returncode}: {' '.join(map(str, command))}")
-
-
 def main() -> None:
     """Build for the system of the command line, and run the tests."""
     parser = argparse.ArgumentParser(description="Build and test the core for another system.")
@@ -106,11 +87,8 @@ def main() -> None:
     if target.runner is None:
         print(f"{name}: built and linked in {built:.0f} s; nothing here runs it")
         return
-    tests = folder / "core" / "tests"
-    corpus = sorted((ROOT / "fuzz" / "corpus" / "core").iterdir())
     quiet = {"WINEDEBUG": "-all", "WINEPREFIX": str(folder / "wine")}
-    run(*target.runner, tests / f"sowreap_concurrency{target.suffix}", limit=RUN_LIMIT, **quiet)
-    run(*target.runner, tests / f"sowreap_replay{target.suffix}", *corpus, limit=RUN_LIMIT, **quiet)
+    run_core_tests(folder, *target.runner, suffix=target.suffix, **quiet)
     print(f"{name}: built in {built:.0f} s, tested in {time.monotonic() - begin - built:.0f} s")
 
 

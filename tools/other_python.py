@@ -4,13 +4,15 @@
     python tools/other_python.py musl tests/test_gather.py -x      # what follows goes to pytest
 
 The Python is built from Debian's source into ``build/KIND``, nothing of it into this system, and so
-is the package, with what its tests need. Needs a Debian of x86-64 with g++, and the packages of the
-dependency group ``release``; for musl also musl-tools and, as a compiler of C++, ziglang from the
-package index.
+is the package, with what its tests need. In the free-threaded one the tests run twice: with the
+lock, as the import leaves it, and without. Needs a Debian of x86-64 with g++, and the packages of
+the dependency group ``release``; for musl also musl-tools and, as a compiler of C++, ziglang from
+the package index.
 """
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import subprocess
@@ -19,9 +21,9 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from steps import OPERATOR_TESTS, ROOT, RUN_LIMIT, run
 from zig import write_programs
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITE, PYTHON = "trixie", "3.13"
@@ -32,16 +34,10 @@ TESTS = (
     "tests/test_fork.py",
     "tests/faults",
 )
-ON_MUSL = (
-    "tests/test_gather.py",
-    "tests/test_gather_elements.py",
-    "tests/test_gather_nd.py",
-    "tests/test_scatter.py",
-    "tests/test_scatter_elements.py",
-    "tests/test_scatter_nd.py",
-    "tests/test_tensor_scatter.py",
-    "tests/test_overlap.py",
-)
+TEST_LIMIT = 3600  # seconds
+# The import brings the lock back, which Python says in a warning.
+BROUGHT_BACK = "ignore:The global interpreter lock (GIL) has been enabled:RuntimeWarning"
+WITH_LOCK = {"PYTHONWARNINGS": BROUGHT_BACK, "PYTEST_ADDOPTS": f"-W '{BROUGHT_BACK}'"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class Kind:
     configure: tuple[str, ...]
     tests: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict)  # of the builds in C
-    settings: dict[str, str] = field(default_factory=dict)  # of the tests
+    rounds: tuple[dict[str, str], ...] = ({},)  # of the tests, by their variables
     zig: str = ""  # how zig calls its system, where zig compiles for it
 
     @property
@@ -75,45 +71,40 @@ KINDS = {
         ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64"),
         ("--disable-gil",),
         TESTS,
-        settings={"PYTHON_GIL": "0"},  # which the import would bring back
+        rounds=(WITH_LOCK, {"PYTHON_GIL": "0"}),
     ),
     "musl": Kind(
         "musl",
         "cp313",
         ("musllinux_1_2_x86_64",),
         (),
-        (*ON_MUSL, *TESTS),
+        (*OPERATOR_TESTS, *TESTS),
         variables={"CC": "musl-gcc"},
         zig="x86_64-linux-musl",
     ),
 }
 
 
-def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> str:
-    """Run a program that has to succeed, and return what it printed."""
-    return subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**os.environ, **variables},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+def mirror() -> str:
+    """Return the address of this system's mirror."""
+    command = ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0]
 
 
 def fetch_source(package: str, folder: Path) -> Path:
     """Fetch the source of a Debian package from this system's mirror, and unpack it."""
-    site = run("apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages").split()[0]
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / "apt" / name).mkdir(parents=True, exist_ok=True)
-    (folder / "apt/sources.list").write_text(f"deb-src [signed-by={KEYRING}] {site} {SUITE} main\n")
+    (folder / "apt/sources.list").write_text(
+        f"deb-src [signed-by={KEYRING}] {mirror()} {SUITE} main\n"
+    )
     settings = {
         "Dir::State::lists": folder / "apt/lists",
         "Dir::State::status": "/dev/null",
         "Dir::Cache": folder / "apt/cache",
         "Dir::Etc::sourcelist": folder / "apt/sources.list",
         "Dir::Etc::sourceparts": "-",
-        "APT::Sandbox::User": run("id", "-un").strip(),
+        "APT::Sandbox::User": getpass.getuser(),
     }
     config = folder / "apt/apt.conf"
     config.write_text("".join(f'{key} "{value}";\n' for key, value in settings.items()))
@@ -238,23 +229,21 @@ def install_packages(kind: Kind) -> Path:
     return site
 
 
-def main(name: str, arguments: list[str]) -> int:
+def main(name: str, arguments: list[str]) -> None:
     """Build the Python and the package, and test."""
     kind = KINDS[name]
     build_python(kind)
     site = install_packages(kind)
     package = kind.folder / "sowreap"
     build(kind, site, ROOT, package)
-    env = {**os.environ, **kind.settings, "PYTHONPATH": f"{package}:{site}"}
-    tests = ["-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests)]
-    ends = [
-        subprocess.run([kind.program, *command], cwd=ROOT, env=env, check=False).returncode
-        for command in (["tools/smoke.py"], tests)
-    ]
-    return 1 if any(ends) else 0
+    tests = ("-m", "pytest", "-p", "no:cacheprovider", *(arguments or kind.tests))
+    for settings in kind.rounds:
+        variables = {**settings, "PYTHONPATH": f"{package}:{site}"}
+        run(kind.program, "tools/smoke.py", limit=RUN_LIMIT, **variables)
+        run(kind.program, *tests, limit=TEST_LIMIT, **variables)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in KINDS:
         sys.exit(f"usage: {sys.argv[0]} {{{','.join(KINDS)}}} [pytest arguments]")
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    main(sys.argv[1], sys.argv[2:])

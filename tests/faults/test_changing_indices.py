@@ -4,7 +4,11 @@ No thread is needed: the bytes of the indices and those of the output are one pi
 is mapped twice, so that each write to the output makes an index that was good a bad one.
 """
 
+import math
 import mmap
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -62,20 +66,56 @@ def is_refused(call):
     return False
 
 
-# Shapes, and an index beyond the axis that still meets a guard.
-ELEMENTS = {  # shape, axis
-    "items": ((ITEMS,), 0, ITEMS + 7),
-    "items before": ((ITEMS,), 0, -ITEMS - 7),
-    "columns": ((500, 100), 0, 505),
-    "constant rows": ((500, 100), 0, 505),
-    "batches": ((5, 10_000), 1, 10_007),
+@dataclass(frozen=True)
+class Form:
+    """Operators, good indices that meet all of the axis, and one beyond it that meets a guard."""
+
+    scatter: Callable[..., np.ndarray] | None
+    gather: Callable[..., np.ndarray]
+    shape: tuple[int, ...]  # of data
+    good: np.ndarray
+    picked: tuple[int, ...]  # shape of what is gathered or scattered by these
+    bad: int
+    copied: bool = False  # the indices, before they are used
+
+
+def elements(shape, axis, bad, constant=False):
+    places = np.indices(shape)
+    others = 0 if constant else places.sum(axis=0) - places[axis]
+    good = (places[axis] + others + shape[axis] // 2) % shape[axis]
+    operators = (
+        partial(sr.scatter_elements, axis=axis),
+        partial(sr.gather_elements, axis=axis),
+    )
+    return Form(*operators, shape, good, shape, bad, constant)
+
+
+def tuples(shape, count, depth, bad):
+    good = np.random.default_rng(0).integers(0, shape[:depth], (count, depth))
+    return Form(sr.scatter_nd, sr.gather_nd, shape, good, (count, *shape[depth:]), bad)
+
+
+def rows(form):
+    """The same of gather, along the first axis."""
+    return replace(form, scatter=None, gather=sr.gather, good=form.good[:, 0])
+
+
+SCATTERS = {
+    "elements, items": elements((ITEMS,), 0, ITEMS + 7),
+    "elements, items before": elements((ITEMS,), 0, -ITEMS - 7),
+    "elements, columns": elements((500, 100), 0, 505),
+    "elements, constant rows": elements((500, 100), 0, 505, constant=True),
+    "elements, batches": elements((5, 10_000), 1, 10_007),
+    "nd, items": tuples((ITEMS,), ITEMS, 1, ITEMS + 7),
+    "nd, rows": tuples((5000, 10), 20_000, 1, 5005),
+    "nd, rows before": tuples((5000, 10), 20_000, 1, -5003),
+    "nd, tuples": tuples((200, 250), 25_000, 2, 201),
+    "nd, tuples of rows": tuples((250, 20, 10), 20_000, 2, 250),
 }
-TUPLES = {  # shape of data, of indices
-    "items": ((ITEMS,), (ITEMS, 1), ITEMS + 7),
-    "rows": ((5000, 10), (20_000, 1), 5005),
-    "rows before": ((5000, 10), (20_000, 1), -5003),
-    "tuples": ((200, 250), (25_000, 2), 201),
-    "tuples of rows": ((250, 20, 10), (20_000, 2), 250),
+GATHERS = SCATTERS | {
+    f"rows of {name}": rows(form)
+    for name, form in SCATTERS.items()
+    if name in ("nd, items", "nd, rows", "nd, rows before")
 }
 REDUCTIONS = [
     {"reduction": "add"},
@@ -83,110 +123,44 @@ REDUCTIONS = [
     {"reduction": "max", "include_self": False},
     {"reduction": "mean", "include_self": False, "mode": "drop"},
 ]
-each_reduction = pytest.mark.parametrize(
+each_scatter = pytest.mark.parametrize("form", SCATTERS.values(), ids=SCATTERS)
+
+
+@each_scatter
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip", "drop"])
+def test_scatter(form, mode, twice):
+    out, indices = twice.out(form.shape), twice.indices(form.good)
+    updates = np.full(form.picked, form.bad)
+    refused = is_refused(lambda: form.scatter(out, indices, updates=updates, mode=mode, out=out))
+    assert (out == form.bad).any()
+    assert refused == (mode == "raise" and not form.copied)
+    twice.check()
+
+
+@each_scatter
+@pytest.mark.parametrize(
     "joining", REDUCTIONS, ids=lambda joining: "-".join(map(str, joining.values()))
 )
-
-
-def elements(form):
-    """Indices that are good, on which all of the axis is met."""
-    shape, axis, _ = ELEMENTS[form]
-    places = np.indices(shape)
-    others = 0 if form == "constant rows" else places.sum(axis=0) - places[axis]
-    return (places[axis] + others + shape[axis] // 2) % shape[axis]
-
-
-def tuples(form):
-    shape, count, _ = TUPLES[form]
-    return np.random.default_rng(0).integers(0, shape[: count[1]], count)
-
-
-@pytest.mark.parametrize("mode", ["raise", "wrap", "clip", "drop"])
-@pytest.mark.parametrize("form", ELEMENTS)
-def test_scatter_elements(form, mode, twice):
-    shape, axis, bad = ELEMENTS[form]
-    out, indices = twice.out(shape), twice.indices(elements(form))
-    refused = is_refused(
-        lambda: sr.scatter_elements(out, indices, np.full(shape, bad), axis, mode=mode, out=out)
-    )
-    assert (out == bad).any()
-    assert refused == (mode == "raise" and form != "constant rows")  # whose values are kept apart
-    twice.check()
-
-
-@pytest.mark.parametrize("mode", ["raise", "wrap", "clip", "drop"])
-@pytest.mark.parametrize("form", TUPLES)
-def test_scatter_nd(form, mode, twice):
-    shape, count, bad = TUPLES[form]
-    out, indices = twice.out(shape), twice.indices(tuples(form))
-    updates = np.full((count[0], *shape[count[1] :]), bad)
-    refused = is_refused(lambda: sr.scatter_nd(out, indices, updates, mode=mode, out=out))
-    assert (out == bad).any()
-    assert refused == (mode == "raise")
-    twice.check()
-
-
-@each_reduction
-@pytest.mark.parametrize("form", ["items", "columns", "constant rows", "batches"])
-def test_scatter_elements_with_reduction(form, joining, twice):
-    shape, axis, bad = ELEMENTS[form]
-    good = elements(form)
-    out, indices = twice.out(shape), twice.indices(good)
-    is_refused(
-        lambda: sr.scatter_elements(out, indices, np.full(shape, bad), axis, out=out, **joining)
-    )
-    assert (indices != good).any()
-    twice.check()
-
-
-@each_reduction
-@pytest.mark.parametrize("form", ["items", "rows", "tuples", "tuples of rows"])
-def test_scatter_nd_with_reduction(form, joining, twice):
-    shape, count, bad = TUPLES[form]
-    good = tuples(form)
-    out, indices = twice.out(shape), twice.indices(good)
-    updates = np.full((count[0], *shape[count[1] :]), bad)
-    is_refused(lambda: sr.scatter_nd(out, indices, updates, out=out, **joining))
-    assert (indices != good).any()
+def test_scatter_with_reduction(form, joining, twice):
+    out, indices = twice.out(form.shape), twice.indices(form.good)
+    updates = np.full(form.picked, form.bad)
+    is_refused(lambda: form.scatter(out, indices, updates=updates, out=out, **joining))
+    assert (indices != form.good).any()
     twice.check()
 
 
 # What a gather reads beyond data would be the mark of a guard: data is `bad` everywhere.
+@pytest.mark.parametrize("form", GATHERS.values(), ids=GATHERS)
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip", "fill"])
-@pytest.mark.parametrize("form", ELEMENTS)
-def test_gather_elements(form, mode, twice, tmp_path):
-    shape, axis, bad = ELEMENTS[form]
+def test_gather(form, mode, twice, tmp_path):
     source = Twice(tmp_path / "source")
-    data = source.out(shape)
-    data[...] = bad
-    out, indices = twice.out(shape), twice.indices(elements(form), AHEAD)
-    refused = is_refused(lambda: sr.gather_elements(data, indices, axis, mode=mode, out=out))
-    assert (indices == bad).any()
-    assert refused == (mode == "raise" and form != "constant rows")
-    assert (out != MARK).all() or refused
-    twice.check(AHEAD)
-
-
-@pytest.mark.parametrize("mode", ["raise", "wrap", "clip", "fill"])
-@pytest.mark.parametrize(
-    ("operator", "form"),
-    [
-        *(("gather", form) for form, (_, count, _) in TUPLES.items() if count[1] == 1),
-        *(("gather_nd", form) for form in TUPLES),
-    ],
-)
-def test_gather(operator, form, mode, twice, tmp_path):
-    shape, (_, depth), bad = TUPLES[form]
-    row = shape[depth:]
-    picks = ITEMS // max(int(np.prod(row, dtype=int)), depth)
-    source = Twice(tmp_path / "source")
-    data, out = source.out(shape), twice.out((picks, *row))
-    data[...] = bad
-    indices = twice.indices(np.resize(tuples(form), (picks, depth)), AHEAD)
-    given = indices[:, 0] if operator == "gather" else indices
-    refused = is_refused(lambda: getattr(sr, operator)(data, given, mode=mode, out=out))
-    assert (indices == bad).any()
-    assert refused == (mode == "raise")
+    data, row = source.out(form.shape), form.picked[1:]
+    data[...] = form.bad
+    good = form.good[: ITEMS // math.prod(row)]
+    out, indices = twice.out((len(good), *row)), twice.indices(good, AHEAD)
+    refused = is_refused(lambda: form.gather(data, indices, mode=mode, out=out))
+    assert (indices == form.bad).any()
+    assert refused == (mode == "raise" and not form.copied)
     assert (out != MARK).all() or refused
     twice.check(AHEAD)
 
