@@ -36,10 +36,19 @@ OPTIONS = {
     "tsan": {
         "TSAN_OPTIONS": {
             "die_after_fork": 0,  # that a child goes on is what tests/test_fork.py is about
+            "suppressions": ROOT / "tools" / "tsan.supp",
         }
     },
 }
 
+
+# Starts the venv's Python with the sanitizer in it. Python removes that from its environment again,
+# so that compilers, browsers and whatever else a test starts come without.
+STARTER = """\
+#!/bin/bash
+LD_PRELOAD="{preloaded}" exec -a "$0" "{python}" "$@"
+"""
+ALONE = "import os; os.environ.pop('LD_PRELOAD', None)\n"
 
 # What allocator_may_return_null says where it acts.
 REFUSED = re.compile(r"==\d+==WARNING: AddressSanitizer failed to allocate .*\n?")
@@ -63,7 +72,27 @@ def make_environment(folder: Path) -> Path:
         (site,) = folder.glob("lib/python*/site-packages")
         packages = [path for path in sys.path if path.endswith("site-packages")]
         (site / "packages.pth").write_text("\n".join(packages) + "\n")
+        (site / "alone.pth").write_text(ALONE)
     return python
+
+
+def make_starter(preset: str, python: Path) -> Path:
+    """Return the program that starts Python under the sanitizers, and is its ``sys.executable``."""
+    starter = python.with_name("sanitized")
+    preloaded = " ".join(map(compiler_file, PRELOADED[preset]))
+    starter.write_text(STARTER.format(preloaded=preloaded, python=python.resolve()))
+    starter.chmod(0o755)
+    return starter
+
+
+def environment(preset: str, reports: Path) -> dict[str, str]:
+    """Return the variables of a process under the sanitizers."""
+    # Each object and each result in a block that the sanitizer knows.
+    made = os.environ | {"PYTHONMALLOC": "malloc", "SOWREAP_POOL_LIMIT": "0"}
+    for name, options in OPTIONS[preset].items():
+        log = {"log_path": reports / name.lower()}
+        made[name] = ":".join(f"{key}={value}" for key, value in {**options, **log}.items())
+    return made
 
 
 def install(python: Path, preset: str) -> None:
@@ -80,19 +109,6 @@ def install(python: Path, preset: str) -> None:
     subprocess.run([*pip, *plain, *settings, "--editable", str(ROOT)], check=True, cwd=ROOT)
 
 
-def environment(preset: str, reports: Path) -> dict[str, str]:
-    """Return the variables of a process under the sanitizers."""
-    made = dict(os.environ)
-    made["LD_PRELOAD"] = " ".join(map(compiler_file, PRELOADED[preset]))
-    # Each object and each result in a block that the sanitizer knows.
-    made["PYTHONMALLOC"] = "malloc"
-    made["SOWREAP_POOL_LIMIT"] = "0"
-    for name, options in OPTIONS[preset].items():
-        log = {"log_path": reports / name.lower()}
-        made[name] = ":".join(f"{key}={value}" for key, value in {**options, **log}.items())
-    return made
-
-
 def main(preset: str, arguments: list[str]) -> int:
     """Build, test, and show the reports."""
     reports = ROOT / "build" / preset / "reports"
@@ -101,7 +117,8 @@ def main(preset: str, arguments: list[str]) -> int:
         old.unlink()
     python = make_environment(ROOT / "build" / preset / "venv")
     install(python, preset)
-    programs = [[python, "-m", "pytest", "-p", "no:cacheprovider", *arguments]]
+    starter = make_starter(preset, python)
+    programs = [[starter, "-m", "pytest", "-p", "no:cacheprovider", *arguments]]
     if preset == "tsan":
         programs.insert(0, [ROOT / "build" / preset / "cmake" / "core/tests/sowreap_concurrency"])
     env = environment(preset, reports)

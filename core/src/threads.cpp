@@ -161,28 +161,29 @@ std::atomic<int> count{default_thread_count()};
 
 thread_local const Executor* executor = nullptr;
 
-// Workers of an executor take parts by a counter too, so it need not run them at the same time.
+// Workers of an executor take parts by a counter too, so it need not run them at the same time. The
+// counter also orders what they read and write after what is before the run, and before what is
+// after it, whatever the executor does for that and ThreadSanitizer sees of it.
 void run_on_executor(std::int64_t parts, int threads, Task task, void* context) {
   struct Shared {
-    std::atomic<std::int64_t> next{0};
     std::int64_t parts;
     Task task;
     void* context;
-  } shared;
-  shared.parts = parts;
-  shared.task = task;
-  shared.context = context;
+    std::atomic<std::int64_t> next;
+  } shared{parts, task, context, 0};
+  shared.next.store(0, std::memory_order_release);
   executor->run(
       executor->self, threads,
-      [](void* self, int worker) {
+      [](void* self, std::size_t worker) {
         Shared& s = *static_cast<Shared*>(self);
         for (;;) {
-          const std::int64_t part = s.next.fetch_add(1, std::memory_order_relaxed);
+          const std::int64_t part = s.next.fetch_add(1, std::memory_order_acq_rel);
           if (part >= s.parts) return;
-          s.task(s.context, part, worker);
+          s.task(s.context, part, static_cast<int>(worker));
         }
       },
       &shared);
+  shared.next.load(std::memory_order_acquire);
 }
 
 }  // namespace
