@@ -87,9 +87,9 @@ bool has_short_rows(const Work& work) {
     return false;
   const Loop &batch = work.batch[work.batch_count - 1], &pick = plan.picks[0];
   const int64_t values = work.run.extent * pick.extent;
-  const int64_t step = work.run.extent > 1 ? work.run.index : pick.index;
   return values <= most_row_values && batch.extent >= least_short_rows &&
-         (pick.extent == 1 || pick.index == work.run.extent * step) && batch.index == values * step;
+         (pick.extent == 1 || pick.index == work.run.extent * work.row_step) &&
+         batch.index == values * work.row_step;
 }
 
 // Whether those rows follow each other without a gap, in cells and in the whole array.
@@ -100,6 +100,19 @@ bool has_dense_rows(const Work& work) {
   return work.batch_count == 1 && work.batch[0].addressed == bytes && bytes > 0 &&
          bytes <= dense_row_bytes && axis.stride == work.run.extent * plan.item &&
          (work.run.extent == 1 || work.run.addressed == plan.item);
+}
+
+// Whether the cells of a batch, all of which its picks are likely to meet, are a block of memory
+// that the next batch has too. Their order is not one that a processor follows by itself.
+bool can_follow(const Work& work) {
+  const Plan& plan = *work.plan;
+  if (plan.scatter || work.form != Form::slices || work.run.extent > 1 || work.free_count > 0 ||
+      work.batch_count == 0 || plan.axis_count != 1 || plan.axes[0].stride != plan.item ||
+      work.reach == 0)
+    return false;
+  const int64_t batches = work.batch[work.batch_count - 1].extent;
+  return work.reach <= cache_bytes() / 2 && batches > cache_bytes() / work.reach &&
+         plan.pick_total() >= work.reach / plan.item / 2;
 }
 
 // Divides the lanes: the innermost becomes the run when it lies closer than the picks do. It makes
@@ -130,6 +143,7 @@ void choose_form(Work& work) {
       work.free[work.free_count++] = plan.lanes[i];
     }
   }
+  work.row_step = work.run.extent > 1 ? work.run.index : plan.picks[plan.pick_count - 1].index;
   if (has_short_rows(work)) {
     work.form = Form::rows;
     work.row_values = work.run.extent * plan.pick_total();
@@ -482,6 +496,8 @@ void prepare(Work& work, Plan& plan, Dtype dtype, Reduction reduction, Mode mode
     work.reach += plan.axes[a].length * magnitude(plan.axes[a].stride);
   const bool streams = work.form == Form::columns && plan.axes[0].length <= followed_rows;
   work.prefetch = work.reach > 2 * cache_bytes() && !streams;
+  work.near = work.reach <= near_bytes;
+  work.follows = can_follow(work);
 }
 
 // How many of the lanes that share their index tuples go together: what all picks of them address

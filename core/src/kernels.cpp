@@ -382,7 +382,6 @@ struct Picked {
   bool blends;  // the picks that have no cell are told by `numbers`, not by `absent`
 };
 
-constexpr int64_t most_wide = std::int64_t{1} << 32;              // of gather_wide
 constexpr int64_t nowhere = std::numeric_limits<int64_t>::min();  // a cell of no owner
 
 // Tuples of any number of components but one.
@@ -434,7 +433,8 @@ struct Chunk {
   int64_t count;
   int64_t beyond;  // cells behind those, which a later call will want
   bool fetched;    // an earlier call has asked for the first ones
-  bool wide;       // cells are as gather_wide wants them
+  bool wide;       // cells and `unit` are for gather_wide
+  bool near;       // all cells are in the first level of the cache
 
   char* addressed_at(int64_t i) const { return addressed + cells[i] * unit; }
   char* other_at(int64_t i) const { return other + (listed ? listed[i] : i) * step; }
@@ -465,7 +465,7 @@ void apply_contiguous(const Op& op, const Chunk& c, int64_t ahead) {
       i += gather_wide<Op::width()>(other + i * width, addressed, cells + i, width, 0, n - i);
   }
   if constexpr (scatter && Op::moves) {  // a sum has read what it writes
-    for (; i + items_near < n; ++i) {
+    for (; !c.near && i + items_near < n; ++i) {
       __builtin_prefetch(addressed + cells[i + items_near] * width, 1);
       apply<scatter>(op, addressed + cells[i] * width, other + i * width);
     }
@@ -651,9 +651,10 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   Chunk c{};
   c.addressed = row != nullptr ? row : plan.addressed + batch.addressed;
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
-  c.wide = plan.axis_count == 1 && plan.axes[0].length < most_wide;
+  c.wide = plan.axis_count == 1 && fits_wide(c.unit, plan.axes[0].length);
   c.step = pick.other;
   c.cells = picked.cells;
+  c.near = work.near;
   const int64_t pick_bytes =
       line + (part.free.end - part.free.begin) * (part.run.end - part.run.begin) * plan.item;
   Walk outer(plan.picks, plan.pick_count - 1, part.picks.begin / pick.extent);
@@ -988,6 +989,14 @@ void apply_short_lanes(const Op& op, const Work& work, const Part& part, const W
   }
 }
 
+// While a chunk is gathered: its share of the cells of the next batch, behind those `asked` for.
+void fetch_following(const Work& work, const Part& part, const char* cells, int64_t count,
+                     int64_t& asked) {
+  const int64_t share = work.reach / (part.picks.end - part.picks.begin) + 1;
+  const int64_t wanted = asked + share * count, end = wanted < work.reach ? wanted : work.reach;
+  for (; asked < end; asked += line) __builtin_prefetch(cells + asked, 0, 2);
+}
+
 template <class Op, bool scatter>
 bool run_slices(const Work& work, const Part& part, char* buffer) {
   const Op op(work);
@@ -1011,7 +1020,12 @@ bool run_slices(const Work& work, const Part& part, char* buffer) {
         continue;
       }
     }
+    int64_t asked = 0;
     const auto apply_lanes = [&](Chunk& c, int64_t other) {
+      if (work.follows) {
+        const char* const next = output + work.batch[work.batch_count - 1].addressed;
+        fetch_following(work, part, next, c.count, asked);
+      }
       if (n == 1 && work.free_count > 0 && c.count <= most_row_values && c.listed == nullptr &&
           picked.absent_count == 0 && !picked.blends)
         return apply_short_lanes<scatter>(op, work, part, batch, c, other);
@@ -1040,7 +1054,7 @@ struct Block {
   char* other;
   int64_t other_step;
   int64_t width;
-  bool wide;              // cells and `unit` are as gather_wide wants them
+  bool wide;              // cells and `unit` are for gather_wide
   char* absent;           // stands in for an item without a cell
   std::uint32_t* counts;  // where updates are counted: of item (cell, j) at cell * width + j
 };
@@ -1342,7 +1356,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
         apply_run(mover, packed + r * block.unit, block.step, row, work.run.addressed, width);
       }
     }
-    block.wide = block.unit >= 0 && block.unit < most_wide && axis.length < most_wide;
+    block.wide = fits_wide(block.unit, axis.length);
     if (work.counted) {
       const int64_t items = axis.length * width;
       block.counts = reinterpret_cast<std::uint32_t*>(
@@ -1366,7 +1380,7 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
 struct RowLayout {
   int64_t values, unit;
   bool single;  // one item for each pick, behind the one before
-  bool wide;    // cells and `unit` are as gather_wide wants them
+  bool wide;    // cells and `unit` are for gather_wide
   int64_t at[most_row_values], to[most_row_values];
 
   explicit RowLayout(const Work& work) : values(work.row_values) {
@@ -1374,7 +1388,7 @@ struct RowLayout {
     const Loop& pick = plan.picks[0];
     unit = plan.axes[0].stride;
     single = work.run.extent == 1 && pick.other == plan.item;
-    wide = unit >= 0 && unit < most_wide && plan.axes[0].length < most_wide;
+    wide = fits_wide(unit, plan.axes[0].length);
     for (int64_t k = 0; k < values; ++k) {
       const int64_t column = k % work.run.extent, row = k / work.run.extent;
       at[k] = column * work.run.addressed;
@@ -1442,7 +1456,6 @@ bool run_rows(const Work& work, const Part& part, char* buffer) {
   const Loop& batch = work.batch[work.batch_count - 1];
   const RowLayout layout(work);
   const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
-  const int64_t step = work.run.extent > 1 ? work.run.index : plan.picks[0].index;
   const int64_t line_bytes = layout.values * line;
   int64_t cells[chunk];
   alignas(line) char staged[scatter ? line : staged_bytes];  // rows that are streamed
@@ -1454,8 +1467,9 @@ bool run_rows(const Work& work, const Part& part, char* buffer) {
     if (rows > work.rows_at_once) rows = work.rows_at_once;
     if (rows > part.batch.end - b) rows = part.batch.end - b;
     if (watch.leave(rows * line_bytes)) return false;
-    const bool good = resolve_values(plan.indices + first.index, step, rows * layout.values,
-                                     plan.axes[0].length, cells, indices_ahead);
+    const bool good =
+        resolve_values(plan.indices + first.index, work.row_step, rows * layout.values,
+                       plan.axes[0].length, cells, indices_ahead);
     if (!good && work.mode == Mode::raise) return false;
     char *addressed = plan.addressed + first.addressed, *other = plan.other + first.other;
     if constexpr (scatter) {

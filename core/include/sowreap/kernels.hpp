@@ -55,6 +55,10 @@ struct Work {
   Loop run;                  // the innermost one; extent 1 where there is none
   std::int64_t reach;        // bytes between the first and the last cell
   bool prefetch;             // they are more than the cache holds
+  bool near;                 // they are no more than its first level holds
+  // slices: single items are gathered, and enough of them for all cells of the next batch to be
+  // asked for meanwhile.
+  bool follows;
   // slices, scatters: a part applies the cells in its range `owned` alone. A cell is counted in
   // steps of the axis, or in bytes where index tuples have other than one component.
   bool owners;
@@ -79,8 +83,9 @@ struct Work {
   // scatter writes it back from there.
   bool packed;
   const char* source;
-  // rows: how many values of indices each has, and how many rows at most go together.
-  std::int64_t row_values, rows_at_once;
+  // rows: how many values of indices each has, the bytes between two of them, and how many rows at
+  // most go together.
+  std::int64_t row_values, row_step, rows_at_once;
   Stop* stop;  // what the call is left by; null where it cannot be
   // slices: index tuples that are resolved at once, from one look at `stop` to the next.
   std::int64_t picks_at_once;

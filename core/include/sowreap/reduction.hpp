@@ -92,39 +92,35 @@ T choose(bool take, T b, T a) {
   }
 }
 
-// The lesser, or the greater, by the rules of MinFloat and MaxFloat. The instructions give their
-// second operand where both are equal or either is a NaN.
-template <bool least, class T>
-T extreme_of(T a, T b) {
-#if defined(__SSE2__)
-  if constexpr (sizeof(T) == 4) {
-    const __m128 x = _mm_set_ss(a), y = _mm_set_ss(b);
-    const __m128 chosen = least ? _mm_min_ss(y, x) : _mm_max_ss(y, x);
-    const __m128 nan = _mm_cmpunord_ss(y, y);
-    return _mm_cvtss_f32(_mm_or_ps(_mm_andnot_ps(nan, chosen), _mm_and_ps(nan, y)));
-  } else if constexpr (sizeof(T) == 8) {
-    const __m128d x = _mm_set_sd(a), y = _mm_set_sd(b);
-    const __m128d chosen = least ? _mm_min_sd(y, x) : _mm_max_sd(y, x);
-    const __m128d nan = _mm_cmpunord_sd(y, y);
-    return _mm_cvtsd_f64(_mm_or_pd(_mm_andnot_pd(nan, chosen), _mm_and_pd(nan, y)));
-  }
-#endif
-  return choose((least ? b < a : b > a) | (b != b), b, a);
-}
-
 // NaN on either side gives NaN; -0.0 and 0.0 are equal, so the first stays. The tests are joined by
-// `|` because `||` would be a branch. A choice between bits is what compilers make vector code of;
-// for `alone`, one item, they would take the bits through other registers.
-template <class T>
-struct MinFloat {
-  T operator()(T a, T b) const { return choose((b < a) | (b != b), b, a); }
-  static T alone(T a, T b) { return extreme_of<true>(a, b); }
+// `|` because `||` would be a branch. A choice between bits is what compilers make vector code of.
+template <class T, bool least>
+struct ExtremeFloat {
+  T operator()(T a, T b) const { return choose((least ? b < a : b > a) | (b != b), b, a); }
+
+  // Of one item, whose bits that choice would take through other registers. The instructions give
+  // their second operand where both are equal or either is a NaN.
+  static T alone(T a, T b) {
+#if defined(__SSE2__)
+    if constexpr (sizeof(T) == 4) {
+      const __m128 x = _mm_set_ss(a), y = _mm_set_ss(b);
+      const __m128 chosen = least ? _mm_min_ss(y, x) : _mm_max_ss(y, x);
+      const __m128 nan = _mm_cmpunord_ss(y, y);
+      return _mm_cvtss_f32(_mm_or_ps(_mm_andnot_ps(nan, chosen), _mm_and_ps(nan, y)));
+    } else if constexpr (sizeof(T) == 8) {
+      const __m128d x = _mm_set_sd(a), y = _mm_set_sd(b);
+      const __m128d chosen = least ? _mm_min_sd(y, x) : _mm_max_sd(y, x);
+      const __m128d nan = _mm_cmpunord_sd(y, y);
+      return _mm_cvtsd_f64(_mm_or_pd(_mm_andnot_pd(nan, chosen), _mm_and_pd(nan, y)));
+    }
+#endif
+    return ExtremeFloat{}(a, b);
+  }
 };
 template <class T>
-struct MaxFloat {
-  T operator()(T a, T b) const { return choose((b > a) | (b != b), b, a); }
-  static T alone(T a, T b) { return extreme_of<false>(a, b); }
-};
+using MinFloat = ExtremeFloat<T, true>;
+template <class T>
+using MaxFloat = ExtremeFloat<T, false>;
 
 // Half formats are computed in float and rounded after each update. A float has more than twice the
 // bits of a half plus two, so rounding twice gives the correctly rounded sum and product.

@@ -14,9 +14,14 @@
 namespace sowreap {
 inline namespace SOWREAP_ISA {
 
+// Whether gather_wide takes the cells of an axis: it multiplies 32 bits by 32.
+constexpr bool fits_wide(std::int64_t unit, std::int64_t length) {
+  constexpr std::int64_t limit = std::int64_t{1} << 32;
+  return unit >= 0 && unit < limit && length < limit;
+}
+
 // The first items of a run of n whose item i is at base + cells[i] * unit + i * step, into a
-// contiguous run, by eight. Returns how many those are: none where this would not be faster. unit
-// is at least 0, and cells and unit are less than 2^32.
+// contiguous run, by eight. Returns how many those are: none where this would not be faster.
 template <std::int64_t width>
 std::int64_t gather_wide([[maybe_unused]] char* to, [[maybe_unused]] const char* base,
                          [[maybe_unused]] const std::int64_t* cells,
