@@ -36,6 +36,7 @@ OPTIONS = {
     "tsan": {
         "TSAN_OPTIONS": {
             "die_after_fork": 0,  # that a child goes on is what tests/test_fork.py is about
+            "history_size": 7,  # the most: without the stack of an access no suppression matches
             "suppressions": ROOT / "tools" / "tsan.supp",
         }
     },
