@@ -10,6 +10,9 @@
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include "sowreap/stop.hpp"
 
@@ -161,29 +164,38 @@ std::atomic<int> count{default_thread_count()};
 
 thread_local const Executor* executor = nullptr;
 
-// Workers of an executor take parts by a counter too, so it need not run them at the same time. The
-// counter also orders what they read and write after what is before the run, and before what is
-// after it, whatever the executor does for that and ThreadSanitizer sees of it.
+// What comes before leave(place) is done when what follows enter(place) begins: an executor sees to
+// that, by means that ThreadSanitizer may not see.
+#if defined(__SANITIZE_THREAD__)
+void enter(void* place) { __tsan_acquire(place); }
+void leave(void* place) { __tsan_release(place); }
+#else
+void enter(void*) {}
+void leave(void*) {}
+#endif
+
+// Workers of an executor take parts by a counter too, so it need not run them at the same time.
 void run_on_executor(std::int64_t parts, int threads, Task task, void* context) {
   struct Shared {
+    std::atomic<std::int64_t> next;
     std::int64_t parts;
     Task task;
     void* context;
-    std::atomic<std::int64_t> next;
-  } shared{parts, task, context, 0};
-  shared.next.store(0, std::memory_order_release);
+  } shared{0, parts, task, context};
+  leave(&shared);
   executor->run(
       executor->self, threads,
       [](void* self, std::size_t worker) {
+        enter(self);
         Shared& s = *static_cast<Shared*>(self);
         for (;;) {
-          const std::int64_t part = s.next.fetch_add(1, std::memory_order_acq_rel);
-          if (part >= s.parts) return;
+          const std::int64_t part = s.next.fetch_add(1, std::memory_order_relaxed);
+          if (part >= s.parts) return leave(self);
           s.task(s.context, part, static_cast<int>(worker));
         }
       },
       &shared);
-  shared.next.load(std::memory_order_acquire);
+  enter(&shared);
 }
 
 }  // namespace
