@@ -346,7 +346,9 @@ Status* SOWREAP_ORT_CALL create_kernel(const CustomOp* op, Table table, const Ke
   });
 }
 
-Status* SOWREAP_ORT_CALL run_kernel(void* self, KernelContext* context) {
+// Not instrumented, as whatever another library calls on its threads.
+[[gnu::no_sanitize_thread]] Status* SOWREAP_ORT_CALL run_kernel(void* self,
+                                                                KernelContext* context) {
   const Kernel& kernel = *static_cast<const Kernel*>(self);
   return guarded(kernel.table, "", [&] {
     kernel.op().kind == Kind::tensor_scatter ? write_cache(kernel, context)
