@@ -47,6 +47,9 @@ OPTIONS = {
 LARGE = "tests/test_memory.py::test_transposed_view_of_200_megabytes"
 FOR_BOTH = {
     "tests/test_instruction_counts.py": "counts the instructions of a plain build",
+    "tests/onnx/test_convert.py::test_the_example_of_a_program_without_python": (
+        "the library is loaded by programs that were built without the sanitizer"
+    ),
     f"{LARGE}[scatter_elements]": "the memory measured is that of the result's shadow",
     f"{LARGE}[scatter_nd]": "as above",
     "tests/dask/test_dask_distributed.py": (
