@@ -62,6 +62,7 @@ FOR_BOTH = {
         "its worker processes are ended where they take more than 400 MB, which the sanitizer and "
         "what the processes import take alone"
     ),
+    "tests/cli/test_examples.py::test_example[dask_scatter_zarr.py]": "the same",
 }
 EXCLUDED = {
     "asan": FOR_BOTH,
