@@ -79,10 +79,10 @@ def docs(session: nox.Session) -> None:
 # What a night does, and what takes minutes in its place.
 NIGHTLY = {
     "asan": (
-        ["tools/sanitize.py", "asan"],
+        ["tools/sanitize.py", "asan", "-n", "auto"],
         ["tests/test_gather.py", "tests/test_overlap.py", "tests/faults/test_exit.py"],
     ),
-    "tsan": (["tools/sanitize.py", "tsan", "tests/test_concurrency.py"], []),
+    "tsan": (["tools/sanitize.py", "tsan", "-n", "auto"], ["tests/test_concurrency.py"]),
     "fuzz": (
         ["fuzz/run.py", "--seconds", "3600", "--jobs", str(os.cpu_count())],
         ["--seconds", "60"],
@@ -104,7 +104,7 @@ def nightly(session: nox.Session) -> None:
         session.error(f"{', '.join(sorted(unknown))}: not among {', '.join(NIGHTLY)}")
     session.install(*nox.project.load_toml("pyproject.toml")["build-system"]["requires"])
     install(session, "test")
-    session.install("--group", "fuzz")
+    session.install("--group", "fuzz", "-e.[dask,docs]")  # all tests run
     failed = []
     for name in chosen:
         command, hurry = NIGHTLY[name]

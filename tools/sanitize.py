@@ -1,7 +1,7 @@
 """Build the extension with sanitizers, in an environment of its own, and run tests on it.
 
     python tools/sanitize.py asan                      # all tests
-    python tools/sanitize.py asan tests/directml -x    # what follows goes to pytest
+    python tools/sanitize.py tsan -n auto              # what follows goes to pytest
     python tools/sanitize.py tsan tests/test_threads.py tests/test_concurrency.py
 
 The presets of CMakePresets.json say what is built. It goes to ``build/<preset>``; the packages of
@@ -36,10 +36,55 @@ OPTIONS = {
     "tsan": {
         "TSAN_OPTIONS": {
             "die_after_fork": 0,  # that a child goes on is what tests/test_fork.py is about
+            "history_size": 7,  # the most: without the stack of an access no suppression matches
+            "suppressions": ROOT / "tools" / "tsan.supp",
         }
     },
 }
 
+
+# Tests that say nothing under a sanitizer, or cannot run there, each with the reason.
+LARGE = "tests/test_memory.py::test_transposed_view_of_200_megabytes"
+FOR_BOTH = {
+    "tests/test_instruction_counts.py": "counts the instructions of a plain build",
+    "tests/onnx/test_convert.py::test_the_example_of_a_program_without_python": (
+        "the library is loaded by programs that were built without the sanitizer"
+    ),
+    "tests/onnx/test_hostile_models.py::test_the_check_does_not_describe_each_item_of_a_vector"
+    "_that_is_merely_claimed": "address space is limited, of which the sanitizer takes terabytes",
+    "tests/faults/test_out_of_memory.py::test_memory_ends_in_the_middle_of_a_call": (
+        "where it gets no memory itself, a sanitizer ends the process"
+    ),
+    "tests/faults/test_interrupt.py::test_a_large_result_is_left_and_freed": (
+        "the memory measured is that of the result's shadow, which is not given back"
+    ),
+    "tests/dask/test_dask_distributed.py": (
+        "its worker processes are ended where they take more than 400 MB, which the sanitizer and "
+        "what the processes import take alone"
+    ),
+    "tests/cli/test_examples.py::test_example[dask_scatter_zarr.py]": "the same",
+}
+EXCLUDED = {
+    "asan": FOR_BOTH,
+    "tsan": FOR_BOTH
+    | {
+        # Inputs and outputs go from thread to thread of onnxruntime, which orders them by atomics
+        # that ThreadSanitizer does not see.
+        "tests/onnx/test_onnxruntime_session.py::test_eight_threads_on_one_session[ORT_PARALLEL]": (
+            "operators run on threads of onnxruntime's"
+        ),
+        f"{LARGE}[scatter_elements]": "the memory measured is that of the result's shadow",
+        f"{LARGE}[scatter_nd]": "as above",
+    },
+}
+
+# Starts the venv's Python with the sanitizer in it. Python removes that from its environment again,
+# so that compilers, browsers and whatever else a test starts come without.
+STARTER = """\
+#!/bin/bash
+LD_PRELOAD="{preloaded}" exec -a "$0" "{python}" "$@"
+"""
+ALONE = "import os; os.environ.pop('LD_PRELOAD', None)\n"
 
 # What allocator_may_return_null says where it acts.
 REFUSED = re.compile(r"==\d+==WARNING: AddressSanitizer failed to allocate .*\n?")
@@ -63,7 +108,27 @@ def make_environment(folder: Path) -> Path:
         (site,) = folder.glob("lib/python*/site-packages")
         packages = [path for path in sys.path if path.endswith("site-packages")]
         (site / "packages.pth").write_text("\n".join(packages) + "\n")
+        (site / "alone.pth").write_text(ALONE)
     return python
+
+
+def make_starter(preset: str, python: Path) -> Path:
+    """Return the program that starts Python under the sanitizers, and is its ``sys.executable``."""
+    starter = python.with_name("sanitized")
+    preloaded = " ".join(map(compiler_file, PRELOADED[preset]))
+    starter.write_text(STARTER.format(preloaded=preloaded, python=python.resolve()))
+    starter.chmod(0o755)
+    return starter
+
+
+def environment(preset: str, reports: Path) -> dict[str, str]:
+    """Return the variables of a process under the sanitizers."""
+    # Each object and each result in a block that the sanitizer knows.
+    made = os.environ | {"PYTHONMALLOC": "malloc", "SOWREAP_POOL_LIMIT": "0"}
+    for name, options in OPTIONS[preset].items():
+        log = {"log_path": reports / name.lower()}
+        made[name] = ":".join(f"{key}={value}" for key, value in {**options, **log}.items())
+    return made
 
 
 def install(python: Path, preset: str) -> None:
@@ -80,19 +145,6 @@ def install(python: Path, preset: str) -> None:
     subprocess.run([*pip, *plain, *settings, "--editable", str(ROOT)], check=True, cwd=ROOT)
 
 
-def environment(preset: str, reports: Path) -> dict[str, str]:
-    """Return the variables of a process under the sanitizers."""
-    made = dict(os.environ)
-    made["LD_PRELOAD"] = " ".join(map(compiler_file, PRELOADED[preset]))
-    # Each object and each result in a block that the sanitizer knows.
-    made["PYTHONMALLOC"] = "malloc"
-    made["SOWREAP_POOL_LIMIT"] = "0"
-    for name, options in OPTIONS[preset].items():
-        log = {"log_path": reports / name.lower()}
-        made[name] = ":".join(f"{key}={value}" for key, value in {**options, **log}.items())
-    return made
-
-
 def main(preset: str, arguments: list[str]) -> int:
     """Build, test, and show the reports."""
     reports = ROOT / "build" / preset / "reports"
@@ -101,7 +153,10 @@ def main(preset: str, arguments: list[str]) -> int:
         old.unlink()
     python = make_environment(ROOT / "build" / preset / "venv")
     install(python, preset)
-    programs = [[python, "-m", "pytest", "-p", "no:cacheprovider", *arguments]]
+    starter = make_starter(preset, python)
+    excluded = [f"--deselect={test}" for test in EXCLUDED[preset]]
+    pytest = ["-m", "pytest", "-p", "no:cacheprovider", *excluded]
+    programs = [[starter, *pytest, *arguments]]
     if preset == "tsan":
         programs.insert(0, [ROOT / "build" / preset / "cmake" / "core/tests/sowreap_concurrency"])
     env = environment(preset, reports)

@@ -131,20 +131,10 @@ class SessionPool {
         scope_(executor_) {}
 
  private:
-  struct Job {
-    void (*work)(void*, int);
-    void* context;
-  };
-
-  static void run(void* self, int workers, void (*work)(void*, int), void* context) {
+  static void run(void* self, int workers, Executor::Work work, void* context) {
     const SessionPool& pool = *static_cast<SessionPool*>(self);
-    Job job{work, context};
-    const auto one = [](void* given, std::size_t worker) {
-      const Job& j = *static_cast<Job*>(given);
-      j.work(j.context, static_cast<int>(worker));
-    };
-    Status* status =
-        parallel_for(pool.table_, pool.context_, one, static_cast<std::size_t>(workers), 0, &job);
+    Status* status = parallel_for(pool.table_, pool.context_, work,
+                                  static_cast<std::size_t>(workers), 0, context);
     if (!succeeded(pool.table_, status)) work(context, 0);
   }
 
@@ -356,7 +346,9 @@ Status* SOWREAP_ORT_CALL create_kernel(const CustomOp* op, Table table, const Ke
   });
 }
 
-Status* SOWREAP_ORT_CALL run_kernel(void* self, KernelContext* context) {
+// Not instrumented, as whatever another library calls on its threads.
+[[gnu::no_sanitize_thread]] Status* SOWREAP_ORT_CALL run_kernel(void* self,
+                                                                KernelContext* context) {
   const Kernel& kernel = *static_cast<const Kernel*>(self);
   return guarded(kernel.table, "", [&] {
     kernel.op().kind == Kind::tensor_scatter ? write_cache(kernel, context)

@@ -11,6 +11,9 @@
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include "sowreap/stop.hpp"
 
@@ -203,28 +206,41 @@ std::atomic<int> count{processor_count()};
 
 thread_local const Executor* executor = nullptr;
 
+// What comes before leave(place) is done when what follows enter(place) begins: an executor sees to
+// that, by means that ThreadSanitizer may not see.
+#if defined(__SANITIZE_THREAD__)
+void enter(void* place) { __tsan_acquire(place); }
+void leave(void* place) { __tsan_release(place); }
+#else
+void enter(void*) {}
+void leave(void*) {}
+#endif
+
+struct Shared {
+  std::atomic<std::int64_t> next;
+  std::int64_t parts;
+  Task task;
+  void* context;
+};
+
+// What an executor calls is not instrumented, so that tools/tsan.supp can tell its accesses from
+// ours: its frame is not on the stacks that ThreadSanitizer keeps.
+[[gnu::no_sanitize_thread]] void take_shared(void* self, std::size_t worker) {
+  enter(self);
+  Shared& shared = *static_cast<Shared*>(self);
+  for (;;) {
+    const std::int64_t part = shared.next.fetch_add(1, std::memory_order_relaxed);
+    if (part >= shared.parts) return leave(self);
+    shared.task(shared.context, part, static_cast<int>(worker));
+  }
+}
+
 // Workers of an executor take parts by a counter too, so it need not run them at the same time.
 void run_on_executor(std::int64_t parts, int threads, Task task, void* context) {
-  struct Shared {
-    std::atomic<std::int64_t> next{0};
-    std::int64_t parts;
-    Task task;
-    void* context;
-  } shared;
-  shared.parts = parts;
-  shared.task = task;
-  shared.context = context;
-  executor->run(
-      executor->self, threads,
-      [](void* self, int worker) {
-        Shared& s = *static_cast<Shared*>(self);
-        for (;;) {
-          const std::int64_t part = s.next.fetch_add(1, std::memory_order_relaxed);
-          if (part >= s.parts) return;
-          s.task(s.context, part, worker);
-        }
-      },
-      &shared);
+  Shared shared{0, parts, task, context};
+  leave(&shared);
+  executor->run(executor->self, threads, take_shared, &shared);
+  enter(&shared);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -12,10 +13,12 @@ void set_thread_count(int n);  // n >= 1
 
 // Threads of another library, on which the calls of a thread run while it holds an ExecutorScope.
 struct Executor {
+  using Work = void (*)(void* context, std::size_t worker);
+
   int threads;  // what a call may use
   // Calls work(context, worker) once for each worker in [0, workers), in any order, together or one
   // after the other, and returns when all are done.
-  void (*run)(void* self, int workers, void (*work)(void* context, int worker), void* context);
+  void (*run)(void* self, int workers, Work work, void* context);
   void* self;
 };
 
