@@ -70,6 +70,19 @@ def test_half_sums_round_after_each_update_and_once_when_divided():
     assert_same(result, np.array([512], np.float16))
 
 
+def test_quotients_between_the_least_numbers_round_to_the_nearest():
+    least, second, third = 0, 1, 2  # as bits: 2**-127, 2**-126, 2**-125
+    dtype = as_dtype("float8_e8m0fnu")
+    data = np.array([second], np.uint8).view(dtype)
+    updates = np.array([least, least], np.uint8).view(dtype)
+    # 1 + 1/2 is a tie, and goes to 2; 2 + 1/2 rounds to 2; a third of that is nearer to 1/2.
+    for operators in (sr, _reference):
+        total = operators.scatter_elements(data, np.zeros(1, int), updates[:1], 0, "add")
+        assert total.view(np.uint8) == third
+        mean = operators.scatter_elements(data, np.zeros(2, int), updates, 0, "mean")
+        assert mean.view(np.uint8) == least
+
+
 def test_complex_parts_are_divided_each():
     data = np.array([complex(np.inf, 1)], np.complex64)
     result = scattered(data, [0], np.array([3j], np.complex64), "mean")

@@ -296,7 +296,19 @@ def quotient(total: Any, terms: int) -> Any:
             parts.real, parts.imag = (quotient(part, terms) for part in (total.real, total.imag))
             return parts[()]
         wide = np.float32 if dtype.itemsize < 4 else dtype.type
-        return np.asarray(wide(total) / wide(terms)).astype(dtype)
+        return rounded(wide(total) / wide(terms), dtype)
+
+
+def rounded(value: Any, dtype: np.dtype[Any]) -> Any:
+    """The nearest of `dtype`.
+
+    Between the two least numbers of float8_e8m0fnu ml_dtypes 0.6 takes the greater, however near
+    the other one is. So they are rounded where they are greater: its bits are the exponent.
+    """
+    if dtype.name != "float8_e8m0fnu" or not 0 < value < 2.0**-126:
+        return np.asarray(value).astype(dtype)
+    greater = np.asarray(float(value) * 2.0**64).astype(dtype).view(np.uint8)
+    return np.asarray(max(int(greater) - 64, 0), np.uint8).view(dtype)
 
 
 def combine(reduction: str, a: Any, b: Any, dtype: np.dtype[Any]) -> Any:
