@@ -21,17 +21,20 @@ constexpr int64_t ahead = 160;    // indices between asking for an item and usin
 constexpr int64_t queue = 16;     // rows between asking for one and adding to it
 constexpr int64_t row_size = 64;  // floats in a row of add_rows
 
-// work(part) for each of `parts`, claimed in turn by the threads.
+// work(part) for each of `parts`, claimed in turn by the threads. Returns whether any was bad.
 template <class Work>
-void in_parts(int threads, int64_t parts, const Work& work) {
+int in_parts(int threads, int64_t parts, const Work& work) {
   std::atomic<int64_t> next{0};
+  std::atomic<int> failed{0};
   const auto claim = [&] {
-    for (int64_t part = next++; part < parts; part = next++) work(part);
+    for (int64_t part = next++; part < parts; part = next++)
+      if (work(part)) failed = 1;
   };
   std::vector<std::thread> others;
   for (int t = 1; t < threads; ++t) others.emplace_back(claim);
   claim();
   for (std::thread& other : others) other.join();
+  return failed;
 }
 
 // `value` as a cell; 0, and `bad`, where it is none.
@@ -42,8 +45,17 @@ int64_t fold(int64_t value, int64_t length, bool& bad) {
   return out ? 0 : cell;
 }
 
-void pack(float* to, const float* from, int64_t rows, int64_t columns, int64_t width) {
-  for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * block, from + r * columns, 4 * width);
+// work(packed, first column, width) for blocks of columns of `data`, each packed before.
+template <class Work>
+int in_blocks(const float* data, int64_t rows, int64_t columns, int threads, const Work& work) {
+  return in_parts(threads, (columns + block - 1) / block, [&](int64_t part) {
+    const int64_t first = part * block, width = columns - first < block ? columns - first : block;
+    static thread_local std::vector<float> packed;
+    packed.resize(rows * block);
+    for (int64_t r = 0; r < rows; ++r)
+      std::memcpy(packed.data() + r * block, data + r * columns + first, 4 * width);
+    return work(packed.data(), first, width);
+  });
 }
 
 }  // namespace
@@ -53,32 +65,21 @@ extern "C" {
 // out[i][j] = data[indices[i][j]][j], by packed blocks of columns.
 int gather_columns(const float* data, const int64_t* indices, float* out, int64_t rows,
                    int64_t columns, int threads) {
-  std::atomic<int> failed{0};
-  in_parts(threads, (columns + block - 1) / block, [&](int64_t part) {
-    const int64_t first = part * block, width = columns - first < block ? columns - first : block;
-    static thread_local std::vector<float> packed;
-    packed.resize(rows * block);
-    pack(packed.data(), data + first, rows, columns, width);
+  return in_blocks(data, rows, columns, threads, [&](float* packed, int64_t first, int64_t width) {
     bool bad = false;
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t* const given = indices + r * columns + first;
       float* const to = out + r * columns + first;
       for (int64_t j = 0; j < width; ++j) to[j] = packed[fold(given[j], rows, bad) * block + j];
     }
-    if (bad) failed = 1;
+    return bad;
   });
-  return failed;
 }
 
 // out = data; out[indices[i][j]][j] = or += updates[i][j], by packed blocks of columns.
 int scatter_columns(const float* data, const int64_t* indices, const float* updates, float* out,
                     int64_t rows, int64_t columns, int add, int threads) {
-  std::atomic<int> failed{0};
-  in_parts(threads, (columns + block - 1) / block, [&](int64_t part) {
-    const int64_t first = part * block, width = columns - first < block ? columns - first : block;
-    static thread_local std::vector<float> packed;
-    packed.resize(rows * block);
-    pack(packed.data(), data + first, rows, columns, width);
+  return in_blocks(data, rows, columns, threads, [&](float* packed, int64_t first, int64_t width) {
     bool bad = false;
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t* const given = indices + r * columns + first;
@@ -89,17 +90,15 @@ int scatter_columns(const float* data, const int64_t* indices, const float* upda
       }
     }
     for (int64_t r = 0; r < rows; ++r)
-      std::memcpy(out + r * columns + first, packed.data() + r * block, 4 * width);
-    if (bad) failed = 1;
+      std::memcpy(out + r * columns + first, packed + r * block, 4 * width);
+    return bad;
   });
-  return failed;
 }
 
 // out[i][j] = data[i][indices[i][j]].
 int gather_last(const float* data, const int64_t* indices, float* out, int64_t rows,
                 int64_t columns, int threads) {
-  std::atomic<int> failed{0};
-  in_parts(threads, rows, [&](int64_t r) {
+  return in_parts(threads, rows, [&](int64_t r) {
     const float* const row = data + r * columns;
     const int64_t* const given = indices + r * columns;
     float* const to = out + r * columns;
@@ -116,16 +115,14 @@ int gather_last(const float* data, const int64_t* indices, float* out, int64_t r
     }
 #endif
     for (; j < columns; ++j) to[j] = row[fold(given[j], columns, bad)];
-    if (bad) failed = 1;
+    return bad;
   });
-  return failed;
 }
 
 // out = data; out[i][indices[i][j]] = or += updates[i][j].
 int scatter_last(const float* data, const int64_t* indices, const float* updates, float* out,
                  int64_t rows, int64_t columns, int add, int threads) {
-  std::atomic<int> failed{0};
-  in_parts(threads, rows, [&](int64_t r) {
+  return in_parts(threads, rows, [&](int64_t r) {
     float* const row = out + r * columns;
     const int64_t* const given = indices + r * columns;
     const float* const from = updates + r * columns;
@@ -135,17 +132,15 @@ int scatter_last(const float* data, const int64_t* indices, const float* updates
       float& cell = row[fold(given[j], columns, bad)];
       cell = add ? cell + from[j] : from[j];
     }
-    if (bad) failed = 1;
+    return bad;
   });
-  return failed;
 }
 
 // out[i][j] = data[indices[i][j]][j] where there are few columns; one column: a flat gather.
 int gather_items(const float* data, const int64_t* indices, float* out, int64_t length,
                  int64_t rows, int64_t columns, int threads) {
-  std::atomic<int> failed{0};
   const int64_t parts = threads;
-  in_parts(threads, parts, [&](int64_t part) {
+  return in_parts(threads, parts, [&](int64_t part) {
     const int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
     bool bad = false;
     for (int64_t r = begin; r < end; ++r) {
@@ -159,17 +154,15 @@ int gather_items(const float* data, const int64_t* indices, float* out, int64_t 
         out[i] = data[fold(indices[i], length, bad) * columns + j];
       }
     }
-    if (bad) failed = 1;
+    return bad;
   });
-  return failed;
 }
 
 // out[indices[i]] += updates[i], by rows of 64: each thread owns a range of cells, and walks over
 // all indices.
 int add_rows(const int64_t* indices, const float* updates, float* out, int64_t length,
              int64_t count, int threads) {
-  std::atomic<int> failed{0};
-  in_parts(threads, threads, [&](int64_t part) {
+  return in_parts(threads, threads, [&](int64_t part) {
     const int64_t begin = length * part / threads, end = length * (part + 1) / threads;
     int64_t cells[queue], picks[queue], waiting = 0;
     bool bad = false;
@@ -191,8 +184,7 @@ int add_rows(const int64_t* indices, const float* updates, float* out, int64_t l
       }
     }
     for (int64_t w = waiting < queue ? 0 : waiting - queue; w < waiting; ++w) add(w % queue);
-    if (bad) failed = 1;
+    return bad;
   });
-  return failed;
 }
 }
