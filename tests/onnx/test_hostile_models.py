@@ -335,6 +335,60 @@ def test_broken_nodes_are_refused_by_onnxruntime_or_by_name(breaks):
     assert is_refusal(caught.value)
 
 
+def misspelt(model: ModelProto, word: str) -> ModelProto:
+    """The model with a byte in the word that begins no character of UTF-8."""
+    content, name = model.SerializeToString(), word.encode()
+    assert name in content
+    return ModelProto.FromString(content.replace(name, name[:-1] + b"\xee"))
+
+
+def with_words() -> ModelProto:
+    """A model whose every string is a word of its own."""
+    model = parsed(
+        "graph (uint8[DIM] x, int64[n] i) => (uint8[n] OUT)"
+        " { INNER = own.FUNCTION <ATTRIBUTE = 1> (x, i) OUT = Identity (INNER) }",
+        '<domain: "own", opset_import: ["": 18]> FUNCTION <ATTRIBUTE> (a, FORMAL) => (b)'
+        " { b = Gather (a, FORMAL) }",
+    )
+    model.graph.node[0].name = "NODE"
+    model.graph.initializer.append(external("LOCATION"))
+    model.doc_string, model.producer_name, model.graph.doc_string = "PROSE1", "PROSE2", "PROSE3"
+    model.metadata_props.add(key="PROSE4", value="PROSE5")
+    return model
+
+
+NAMES = ("DIM", "OUT", "INNER", "NODE", "FUNCTION", "ATTRIBUTE", "FORMAL", "LOCATION", "Identity")
+
+
+@pytest.mark.parametrize("word", [*NAMES, "own", "graph"])
+def test_names_that_are_no_text_are_refused(word, engine, folder):
+    model = misspelt(with_words(), word)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    for form, name in ((path, "model file '.*'"), (model, "model"), (path.read_bytes(), "model")):
+        with pytest.raises(
+            sowreap.onnx.ModelError, match=rf"{name} is broken: \w+\.\w+ is b'.*UTF-8"
+        ):
+            InferenceSession(form, engine=engine)
+
+
+@pytest.mark.parametrize("word", ["PROSE1", "PROSE2", "PROSE3", "PROSE4", "PROSE5"])
+def test_prose_in_any_encoding_does_not_keep_a_model_from_running(word, engine, folder):
+    (folder / "LOCATION").write_bytes(bytes(SIZE))
+    path = folder / "model.onnx"
+    path.write_bytes(misspelt(with_words(), word).SerializeToString())
+    x, i = np.arange(3, dtype=np.uint8), np.array([2, 0])
+    (found,) = InferenceSession(path, engine=engine).run(None, {"x": x, "i": i})
+    np.testing.assert_array_equal(found, x[i])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_refuse_names_that_are_no_text(name, call):
+    result = call(name, misspelt(with_words(), "INNER"))
+    assert result.exit_code == 2, result.output
+    assert "which is not UTF-8" in result.output
+
+
 @pytest.mark.parametrize("number", [2**31 - 1, -1, 99])
 def test_an_unknown_element_type_is_named(number):
     model = parsed("main (float[n] x) => (float[n] y) { y = Identity (x) }")

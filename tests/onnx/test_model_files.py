@@ -142,12 +142,6 @@ def test_truncated_and_foreign_files_are_refused(tmp_path: Path):
         reference_session(b"PK\x03\x04\xff\xff\xff\xff\xff")
 
 
-def test_names_that_are_no_text_are_refused():
-    content = table_model().SerializeToString().replace(b"Gather", b"Gath\xffr")
-    with pytest.raises(ModelError, match="names that are not UTF-8"):
-        reference_session(content)
-
-
 def test_bytes_that_only_one_parser_of_protobuf_takes_are_refused():
     """A field of the number 0 in an unknown group: not checked when a model is read."""
     content = table_model().SerializeToString() + b"\x0b\x00\x00\x0c"

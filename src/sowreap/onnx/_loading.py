@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -30,6 +31,9 @@ LONG_DOMAIN = "ai.onnx"
 FunctionKey = tuple[str, str]
 MOST_CALLS = 50_000  # of functions in a model, each call within a call counted
 MOST_NESTED = 100  # functions that call one another
+
+# Fields that nothing is found by, in which old tools wrote whatever the encoding of their host was.
+PROSE = frozenset({"doc_string", "metadata_props", "producer_name", "producer_version"})
 
 # What onnxruntime takes for memory of the process, not for a file; any offset in it is an address.
 MEMORY_LOCATION = "*/_ORT_"
@@ -75,6 +79,7 @@ def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[Mode
         proto = _parse(bytes(model), name)
     elif isinstance(model, ModelProto):
         proto = model
+        check_names(proto, name)
     else:
         raise DtypeError(
             f"model is a {type(model).__name__}; it must be a path, bytes or an onnx.ModelProto.",
@@ -233,7 +238,34 @@ def _parse(content: bytes, name: str) -> ModelProto:
             f"{name}: {len(content)} bytes that are no ONNX model, or a truncated one.",
             argument="model",
         ) from error
+    check_names(proto, name)
     return proto
+
+
+def check_names(message: Any, model: str) -> None:
+    """Check that the names in a model are text: protobuf gives a string that is not as bytes.
+
+    Raises
+    ------
+    ModelError
+        If one is not UTF-8. onnxruntime would take it, and could then tell nobody of it.
+    """
+    for field, value in message.ListFields():
+        if field.name in PROSE:
+            continue
+        parts = [value] if isinstance(value, str | bytes) or hasattr(value, "ListFields") else value
+        if field.message_type is not None:
+            for part in parts:
+                check_names(part, model)
+        elif field.type == field.TYPE_STRING:
+            for part in filter(lambda part: isinstance(part, bytes), parts):
+                raise ModelError(
+                    f"{model} is broken: {message.DESCRIPTOR.name}.{field.name} is "
+                    f"{reprlib.repr(part)}, which is not UTF-8. Give it another name where the "
+                    "model is made.",
+                    argument="model",
+                    value=part,
+                )
 
 
 def _check_opsets(proto: ModelProto, name: str) -> None:
@@ -270,10 +302,6 @@ def check_model(proto: ModelProto, name: str) -> None:
         return
     try:
         onnx.checker.check_model(_with_shapes(proto), skip_opset_compatibility_check=True)
-    except UnicodeDecodeError as error:  # the checker's own text quotes what is broken
-        raise ModelError(
-            f"{name} is broken: it holds names that are not UTF-8.", argument="model"
-        ) from error
     except (onnx.checker.ValidationError, ValueError) as error:  # its parser takes less than ours
         raise ModelError(f"{name} is broken: {one_line(error)}", argument="model") from error
 

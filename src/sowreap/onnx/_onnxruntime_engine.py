@@ -19,7 +19,12 @@ from sowreap import _core
 from sowreap._errors import DtypeError
 from sowreap.onnx._errors import MissingEngineError, ModelError, one_line
 from sowreap.onnx._evaluator import NodeRecord
-from sowreap.onnx._loading import is_external, load_external_data, settle_locations
+from sowreap.onnx._loading import (
+    check_names,
+    is_external,
+    load_external_data,
+    settle_locations,
+)
 from sowreap.onnx._ort_values import has_foreign_types, run_with_foreign_types
 from sowreap.onnx._profile import read_profile
 from sowreap.onnx._rewrite import Placement, has_family, name_nodes, rewrite
@@ -166,7 +171,20 @@ class OnnxruntimeEngine:
 
 
 def read_model(source: Source) -> ModelProto | None:
-    """Return a model of our own, None for what onnxruntime shall refuse or knows better."""
+    """Return a model of our own, None for what onnxruntime shall refuse or knows better.
+
+    Raises
+    ------
+    ModelError
+        If a name in it is not UTF-8.
+    """
+    proto = _read(source)
+    if proto is not None:
+        check_names(proto, _name_of(source))
+    return proto
+
+
+def _read(source: Source) -> ModelProto | None:
     if isinstance(source, ModelProto):
         copy = ModelProto()
         copy.CopyFrom(source)
@@ -204,6 +222,11 @@ def _without_tensors(proto: ModelProto) -> ModelProto:
     return light
 
 
+def _name_of(source: Source) -> str:
+    path = _path_of(source)
+    return "model" if path is None else f"model file {str(path)!r}"
+
+
 def _path_of(source: Source) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
@@ -225,7 +248,7 @@ def _settled_folder(proto: ModelProto, source: Source, options: Any) -> Path:
     """Return where the external data of a model lies, of which nothing lies elsewhere."""
     path = _path_of(source)
     if path is not None:
-        name = f"model file {str(path)!r}"
+        name = _name_of(source)
         return settle_locations(proto, path.parent, name, path.resolve().parent).resolve()
     given = _external_folder_of(options)
     if not given:
