@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operators.hpp"
@@ -152,17 +153,34 @@ const Value* input(const Kernel& kernel, KernelContext* context, int position) {
   return value;
 }
 
-Value* output(const Kernel& kernel, KernelContext* context, const Shape& shape) {
+Value* output(const Kernel& kernel, KernelContext* context, const std::int64_t* sizes, int rank) {
   Value* value = nullptr;
-  check(kernel.table, get_output(kernel.table, context, 0, shape.sizes,
-                                 static_cast<std::size_t>(shape.rank), &value));
+  check(kernel.table,
+        get_output(kernel.table, context, 0, sizes, static_cast<std::size_t>(rank), &value));
   return value;
+}
+
+Value* output(const Kernel& kernel, KernelContext* context, const Shape& shape) {
+  return output(kernel, context, shape.sizes, shape.rank);
+}
+
+Value* output(const Kernel& kernel, KernelContext* context, const Tensor& like) {
+  return output(kernel, context, like.view().shape, like.view().rank);
+}
+
+std::int64_t item_bytes(const Kernel& kernel) {
+  const std::int64_t bytes = kernel.type->data->bytes;
+  return bytes == 0 ? sizeof(std::string) : bytes;
 }
 
 // Before anything of the size of the output is allocated.
 void check_output(const Kernel& kernel, const Shape& shape) {
-  const std::int64_t item = kernel.type->data->bytes;
-  check_allocation(kernel.op().name, shape, item == 0 ? sizeof(std::string) : item);
+  check_allocation(kernel.op().name, shape, item_bytes(kernel));
+}
+
+void check_output(const Kernel& kernel, const Tensor& like) {
+  if (like.count() * item_bytes(kernel) > result_limit())
+    check_output(kernel, shape_of(like.view()));
 }
 
 // The memory of an output is the user's choice where it is bound.
@@ -174,23 +192,21 @@ void refuse_overlap(const Kernel& kernel, const Tensor& out, const Tensor& in, c
                   ". Bind another one.");
 }
 
-// Shapes are checked, and the shape of the output told.
-Shape checked_shape(const Kernel& kernel, const View& data, const View& indices,
-                    const View* updates) {
+Shape gathered_shape(const Kernel& kernel, const View& data, const View& indices) {
   switch (kernel.op().kind) {
     case Kind::gather:
       return gather_shape(data, indices, kernel.axis);
     case Kind::gather_elements:
       return gather_elements_shape(data, indices, kernel.axis);
-    case Kind::gather_nd:
-      return gather_nd_shape(data, indices, kernel.axis);
-    case Kind::scatter_nd:
-      check_scatter_nd(data, indices, *updates);
-      return shape_of(data);
     default:
-      check_scatter_elements(kernel.op().name, data, indices, *updates, kernel.axis);
-      return shape_of(data);
+      return gather_nd_shape(data, indices, kernel.axis);
   }
+}
+
+void check_scatter(const Kernel& kernel, const View& data, const View& indices,
+                   const View& updates) {
+  if (kernel.op().kind == Kind::scatter_nd) return check_scatter_nd(data, indices, updates);
+  check_scatter_elements(kernel.op().name, data, indices, updates, kernel.axis);
 }
 
 // `other`: the output of a gather, the updates of a scatter. `target`: what a scatter writes.
@@ -234,48 +250,65 @@ bool moved_if_small(const Kernel& kernel, const View& data, const View& indices,
                         &other, scatter && !in_place ? &data : nullptr});
 }
 
-void gather_or_scatter(const Kernel& kernel, KernelContext* context) {
-  const Operator& op = kernel.op();
-  const bool scatter = !is_gather(op.kind);
-  const ElementType& type = *kernel.type->data;
-  const Tensor data(kernel.runtime(), input(kernel, context, 0), type);
-  Tensor indices(kernel.runtime(), input(kernel, context, 1), *kernel.type->indices);
-  if (const Value* shape = input(kernel, context, op.inputs - 1))
-    indices.expand(op.name, kernel.runtime(), shape);
-  Tensor updates;
-  if (scatter) updates.read(kernel.runtime(), input(kernel, context, 2), type);
-  const Shape shape = checked_shape(kernel, data.view(), indices.view(), &updates.view());
-  check_output(kernel, shape);
-  if (type.bytes == 0) {
-    const SessionPool pool(kernel, context);
-    const auto gather = [&](const View& positions, const View& picked) {
-      if (moved_if_small(kernel, positions, indices.view(), picked, nullptr)) return;
-      Call call = make_call(kernel, positions, indices.view(), picked, nullptr);
-      execute(call);
-    };
-    const auto make_output = [&] { return output(kernel, context, shape); };
-    if (!scatter) return gather_text(kernel.table, data, shape, gather, make_output);
-    return scatter_text(kernel.table, data, updates, kernel.reduction == Reduction::add, gather,
-                        make_output);
-  }
-  const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
-  refuse_overlap(kernel, out, indices, "indices");
-  if (scatter) refuse_overlap(kernel, out, updates, "updates");
-  const bool in_place = scatter && out.view().bytes == data.view().bytes;
-  if (!in_place) refuse_overlap(kernel, out, data, "data");
-  const View& other = scatter ? updates.view() : out.view();
-  const View* target = scatter ? &out.view() : nullptr;
-  if (kernel.reduction == Reduction::none &&
-      moved_if_small(kernel, data.view(), indices.view(), other, target))
-    return;
+// Plans a call and does it; one of few items without a plan. Of `other` and `target` see make_call.
+void move(const Kernel& kernel, KernelContext* context, const View& data, const View& indices,
+          const View& other, const View* target) {
+  const bool plain = target == nullptr || kernel.reduction == Reduction::none;
+  if (plain && moved_if_small(kernel, data, indices, other, target)) return;
   const SessionPool pool(kernel, context);
-  Call call =
-      make_call(kernel, data.view(), indices.view(), other, scatter ? &out.view() : nullptr);
+  Call call = make_call(kernel, data, indices, other, target);
   execute(call);
 }
 
+void read_indices(const Kernel& kernel, KernelContext* context, Tensor& indices) {
+  indices.read(kernel.runtime(), input(kernel, context, 1), *kernel.type->indices);
+  if (const Value* shape = input(kernel, context, kernel.op().inputs - 1))
+    indices.expand(kernel.op().name, kernel.runtime(), shape);
+}
+
+void gather(const Kernel& kernel, KernelContext* context) {
+  const ElementType& type = *kernel.type->data;
+  const Tensor data(kernel.runtime(), input(kernel, context, 0), type);
+  Tensor indices;
+  read_indices(kernel, context, indices);
+  const Shape shape = gathered_shape(kernel, data.view(), indices.view());
+  check_output(kernel, shape);
+  if (type.bytes == 0) {
+    const auto move_positions = [&](const View& positions, const View& picked) {
+      move(kernel, context, positions, indices.view(), picked, nullptr);
+    };
+    return gather_text(kernel.table, data, shape, move_positions,
+                       [&] { return output(kernel, context, shape); });
+  }
+  const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
+  refuse_overlap(kernel, out, indices, "indices");
+  refuse_overlap(kernel, out, data, "data");
+  move(kernel, context, data.view(), indices.view(), out.view(), nullptr);
+}
+
+void scatter(const Kernel& kernel, KernelContext* context) {
+  const ElementType& type = *kernel.type->data;
+  const Tensor data(kernel.runtime(), input(kernel, context, 0), type);
+  Tensor indices;
+  read_indices(kernel, context, indices);
+  const Tensor updates(kernel.runtime(), input(kernel, context, 2), type);
+  check_scatter(kernel, data.view(), indices.view(), updates.view());
+  check_output(kernel, data);
+  if (type.bytes == 0) {
+    const auto move_positions = [&](const View& positions, const View& picked) {
+      move(kernel, context, positions, indices.view(), picked, nullptr);
+    };
+    return scatter_text(kernel.table, data, updates, kernel.reduction == Reduction::add,
+                        move_positions, [&] { return output(kernel, context, data); });
+  }
+  const Tensor out(kernel.runtime(), output(kernel, context, data), data);
+  refuse_overlap(kernel, out, indices, "indices");
+  refuse_overlap(kernel, out, updates, "updates");
+  if (out.view().bytes != data.view().bytes) refuse_overlap(kernel, out, data, "data");
+  move(kernel, context, data.view(), indices.view(), updates.view(), &out.view());
+}
+
 void write_cache(const Kernel& kernel, KernelContext* context) {
-  const Operator& op = kernel.op();
   const ElementType& type = *kernel.type->data;
   const Tensor past_cache(kernel.runtime(), input(kernel, context, 0), type);
   const Tensor update(kernel.runtime(), input(kernel, context, 1), type);
@@ -283,16 +316,14 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   const Value* given = input(kernel, context, 2);
   if (given != nullptr) write_indices.read(kernel.runtime(), given, *kernel.type->indices);
   const View* starts = given != nullptr ? &write_indices.view() : nullptr;
-  check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
-  const int axis = resolve_axis(op.name, kernel.axis, past_cache.view(), "past_cache");
-  const Shape shape = shape_of(past_cache.view());
-  check_output(kernel, shape);
+  const int axis = check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
+  check_output(kernel, past_cache);
   if (type.bytes == 0) {
     const SessionPool pool(kernel, context);
     return write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
-                            [&] { return output(kernel, context, shape); });
+                            [&] { return output(kernel, context, past_cache); });
   }
-  const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
+  const Tensor out(kernel.runtime(), output(kernel, context, past_cache), past_cache);
   if (given != nullptr) refuse_overlap(kernel, out, write_indices, "write_indices");
   refuse_overlap(kernel, out, update, "update");
   const bool in_place = out.view().bytes == past_cache.view().bytes;
@@ -306,12 +337,12 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
 
 // Calls `work`; makes what it throws a status of the runtime.
 template <class Work>
-Status* guarded(Table table, const std::string& where, const Work& work) {
+Status* guarded(Table table, std::string_view where, const Work& work) {
   try {
     work();
     return nullptr;
   } catch (const Error& error) {
-    return create_status(table, invalid_argument, (where + error.message).c_str());
+    return create_status(table, invalid_argument, (std::string(where) + error.message).c_str());
   } catch (const Failure& failure) {
     return create_status(table, fail, failure.text.c_str());
   } catch (const std::bad_alloc&) {
@@ -351,8 +382,9 @@ Status* SOWREAP_ORT_CALL create_kernel(const CustomOp* op, Table table, const Ke
                                                                 KernelContext* context) {
   const Kernel& kernel = *static_cast<const Kernel*>(self);
   return guarded(kernel.table, "", [&] {
-    kernel.op().kind == Kind::tensor_scatter ? write_cache(kernel, context)
-                                             : gather_or_scatter(kernel, context);
+    const Kind kind = kernel.op().kind;
+    if (kind == Kind::tensor_scatter) return write_cache(kernel, context);
+    is_gather(kind) ? gather(kernel, context) : scatter(kernel, context);
   });
 }
 

@@ -21,6 +21,11 @@ class Tensor {
       : value_(value) {
     describe(runtime, type, shape.sizes, shape.rank);
   }
+  // Likewise of the shape and type of another one.
+  Tensor(const Runtime& runtime, const Value* value, const Tensor& like)
+      : value_(value), view_(like.view_), count_(like.count_) {
+    view_.bytes = bytes(runtime);
+  }
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
@@ -55,16 +60,20 @@ class Tensor {
 
   void describe(const Runtime& runtime, const ElementType& type, const std::int64_t* sizes,
                 int rank) {
-    count_ = 1;
+    std::int64_t count = 1;
     for (int d = rank - 1; d >= 0; --d) {
-      strides_[d] = count_ * type.bytes;
-      count_ *= sizes[d];
+      strides_[d] = count * type.bytes;
+      count *= sizes[d];
     }
+    count_ = count;
     view_ = {nullptr, rank, sizes, strides_, type.dtype, type.bytes};
-    if (type.bytes == 0) return;  // strings: the memory is not ours to read
+    if (type.bytes != 0) view_.bytes = bytes(runtime);  // that of strings is not ours to read
+  }
+
+  char* bytes(const Runtime& runtime) const {
     void* bytes = nullptr;
     check(runtime.table, get_data(runtime.table, const_cast<Value*>(value_), &bytes));
-    view_.bytes = static_cast<char*>(bytes);
+    return static_cast<char*>(bytes);
   }
 
   const char* end() const { return view_.bytes + count_ * view_.item; }

@@ -374,8 +374,7 @@ Array tensor_scatter(nb::handle past_cache_in, nb::handle update_in, nb::handle 
   look(op, out, {&past_cache, &update, &third}, {mode, axis_in});
   if (write_indices) check_indices_dtype(op, *write_indices);
   const View* starts = write_indices ? &write_indices->view() : nullptr;
-  check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
-  const int axis = resolve_axis(op, given_axis, past_cache.view(), "past_cache");
+  const int axis = check_tensor_scatter(past_cache.view(), update.view(), starts, given_axis);
   if (needs_objects(past_cache, update, Reduction::none)) {
     return run_objects("tensor_scatter", past_cache.object(), update.object(),
                        write_indices ? write_indices->object() : nb::none(), axis, mode, out.given);

@@ -232,8 +232,8 @@ void check_scatter_nd(const View& data, const View& indices, const View& updates
   check_updates(op, updates, expected, "indices.shape[:-1] + data.shape[k:]", context, learned);
 }
 
-void check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
-                          std::int64_t axis, Equalities* learned) {
+int check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
+                         std::int64_t axis, Equalities* learned) {
   const char* op = "tensor_scatter";
   check_rank(op, "past_cache", past_cache);
   const int a = resolve_axis(op, axis, past_cache, "past_cache");
@@ -262,12 +262,13 @@ void check_tensor_scatter(const View& past_cache, const View& update, const View
                context() + ".");
     }
   }
-  if (write_indices == nullptr) return;
+  if (write_indices == nullptr) return a;
   if (write_indices->rank != 1 || differ(write_indices->shape[0], past_cache.shape[0], learned)) {
     fail(op, "write_indices",
          "write_indices has shape " + text_of(*write_indices) + " but needs shape (" +
              std::to_string(past_cache.shape[0]) + ",), one entry a batch row. " + context() + ".");
   }
+  return a;
 }
 
 bool is_reducible(Dtype dtype, Reduction reduction) {

@@ -129,14 +129,28 @@ void write_rows(const CacheWrite& call, int64_t row, int64_t rows, WriteIndex st
     write_run(call, row, rows, before_end, 0, steps - before_end);
 }
 
-// Bytes of an array in C order; -1 for any other.
-int64_t ordered_bytes(const View& v) {
-  int64_t bytes = v.item;
-  for (int d = v.rank - 1; d >= 0; --d) {
-    if (v.shape[d] != 1 && v.strides[d] != bytes) return -1;
-    bytes *= v.shape[d];
+// Arrays in C order, in bytes.
+struct Extent {
+  int64_t position, row, cache;  // of the cache: a position on the axis, a batch row, all
+  int64_t update;
+};
+
+// Whether update, cache and output are in C order; then the extent is filled in.
+bool find_extent(const CacheWrite& call, Extent* extent) {
+  const View &cache = *call.past_cache, &update = *call.update;
+  extent->cache = extent->update = cache.item;
+  for (int d = cache.rank - 1; d >= 0; --d) {
+    if (d == call.axis) extent->position = extent->cache;
+    if (d == 0) extent->row = extent->cache;
+    const int64_t steps = update.shape[d], length = cache.shape[d];
+    if (steps != 1 && update.strides[d] != extent->update) return false;
+    if (length != 1 &&
+        (cache.strides[d] != extent->cache || call.output->strides[d] != extent->cache))
+      return false;
+    extent->update *= steps;
+    extent->cache *= length;
   }
-  return bytes;
+  return true;
 }
 
 }  // namespace
@@ -152,32 +166,28 @@ double work_bytes(const CacheWrite& call) {
 
 bool write_if_small(const CacheWrite& call) {
   const View &cache = *call.past_cache, &update = *call.update;
-  const int64_t bytes = ordered_bytes(update), cache_bytes = ordered_bytes(cache);
-  if (bytes <= 0 || bytes > small_bytes || cache_bytes <= 0) return false;
-  if (!call.in_place && (cache_bytes > small_bytes || ordered_bytes(*call.output) <= 0))
+  Extent extent;
+  if (!find_extent(call, &extent) || extent.update <= 0 || extent.update > small_bytes)
     return false;
+  if (!call.in_place && extent.cache > small_bytes) return false;
   const int64_t rows = cache.shape[0], length = cache.shape[call.axis];
-  const int64_t steps = update.shape[call.axis], last = call.circular ? length - 1 : length - steps;
+  const int64_t steps = update.shape[call.axis];
+  const auto last = static_cast<uint64_t>(call.circular ? length - 1 : length - steps);
   if (rows > small_rows) return false;
   int64_t begins[small_rows];
   for (int64_t row = 0; row < rows; ++row) {
-    const View* starts = call.write_indices;
-    const WriteIndex start = starts == nullptr ? WriteIndex{false, 0} : load(*starts, row);
-    if (start.value > static_cast<uint64_t>(last)) return false;  // as all negative ones are
-    begins[row] = static_cast<int64_t>(start.value);
+    const uint64_t start = call.write_indices == nullptr ? 0 : load(*call.write_indices, row).value;
+    if (start > last) return false;  // as all negative ones are
+    begins[row] = static_cast<int64_t>(start) * extent.position;
   }
   if (!call.in_place)
-    std::memcpy(call.output->bytes, cache.bytes, static_cast<std::size_t>(cache_bytes));
-  int64_t heads = 1, position = cache.item;
-  for (int d = 1; d < call.axis; ++d) heads *= cache.shape[d];
-  for (int d = call.axis + 1; d < cache.rank; ++d) position *= cache.shape[d];
-  const int64_t cache_run = length * position, update_run = steps * position;
+    std::memcpy(call.output->bytes, cache.bytes, static_cast<std::size_t>(extent.cache));
+  const int64_t cache_run = length * extent.position, update_run = steps * extent.position;
   const char* from = update.bytes;
   char* to = call.output->bytes;
   for (int64_t row = 0; row < rows; ++row) {
-    const int64_t begin = begins[row] * position;
-    const int64_t before_end = std::min(update_run, cache_run - begin);
-    for (int64_t head = 0; head < heads; ++head, from += update_run, to += cache_run) {
+    const int64_t begin = begins[row], before_end = std::min(update_run, cache_run - begin);
+    for (const char* end = to + extent.row; to < end; from += update_run, to += cache_run) {
       copy_few(to + begin, from, before_end);
       if (before_end < update_run) copy_few(to, from + before_end, update_run - before_end);
     }

@@ -35,9 +35,9 @@ void check_scatter_elements(const char* op, const View& data, const View& indice
                             const View& updates, std::int64_t axis, Equalities* learned = nullptr);
 void check_scatter_nd(const View& data, const View& indices, const View& updates,
                       Equalities* learned = nullptr);
-// Without write_indices: null.
-void check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
-                          std::int64_t axis, Equalities* learned = nullptr);
+// Returns `axis` as resolve_axis does. Without write_indices: null.
+int check_tensor_scatter(const View& past_cache, const View& update, const View* write_indices,
+                         std::int64_t axis, Equalities* learned = nullptr);
 
 // Whether `reduction` is defined on items of this dtype.
 bool is_reducible(Dtype dtype, Reduction reduction);
