@@ -22,7 +22,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -78,15 +78,23 @@ def both(call: Callable[..., NDArray[Any]], like: NDArray[Any]) -> dict[str, Cal
     return {"new": call, "out": lambda: call(out=out)}
 
 
+def prepared(
+    function: Any, threads: int, arguments: Sequence[NDArray[Any] | int], switch: int | None = None
+) -> Callable[[], int]:
+    """Return the call of a plain loop, whose arguments are made once."""
+    made = [
+        ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_int64(a)
+        for a in arguments
+    ]
+    switches = [] if switch is None else [switch]
+    return lambda: function(*made, *switches, threads)
+
+
 def rows(loops: ctypes.CDLL, threads: int) -> Iterator[Row]:
     """Make the arrays of each method, one after the other."""
 
-    def plain(name: str, *arguments: NDArray[Any] | int, switches: tuple[int, ...] = ()) -> Any:
-        made = [
-            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_int64(a)
-            for a in arguments
-        ]
-        return lambda: getattr(loops, name)(*made, *switches, threads)
+    def plain(name: str, *arguments: NDArray[Any] | int, switch: int | None = None) -> Any:
+        return prepared(getattr(loops, name), threads, arguments, switch)
 
     data = RNG.random((SIDE, SIDE), np.float32)
     indices = RNG.integers(0, SIDE, (SIDE, SIDE))
@@ -108,7 +116,7 @@ def rows(loops: ctypes.CDLL, threads: int) -> Iterator[Row]:
                 both(
                     partial(sowreap.scatter_elements, data, indices, updates, axis, reduction), kept
                 ),
-                plain(scatter, data, indices, updates, kept, SIDE, SIDE, switches=(add,)),
+                plain(scatter, data, indices, updates, kept, SIDE, SIDE, switch=add),
                 kept,
             )
     tall = RNG.random((TALL, WIDTH), np.float32)
@@ -137,12 +145,10 @@ def added_rows(loops: ctypes.CDLL, threads: int) -> Iterator[Row]:
     mine = cells.copy()
     indices = RNG.integers(0, CELLS, (ROWS, 1))
     updates = RNG.random((ROWS, ROW), np.float32)
-    pointers = [ctypes.c_void_p(a.ctypes.data) for a in (indices, updates, cells)]
-    sizes = ctypes.c_int64(CELLS), ctypes.c_int64(ROWS)
     yield Row(
         f"scatter_nd add, {ROWS} rows of {ROW} into {CELLS}, in place",
         {"out": lambda: sowreap.scatter_nd(mine, indices, updates, "add", out=mine)},
-        lambda: loops.add_rows(*pointers, *sizes, threads),
+        prepared(loops.add_rows, threads, (indices, updates, cells, CELLS, ROWS)),
         cells,
     )
 
