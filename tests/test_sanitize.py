@@ -10,12 +10,13 @@ ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ROOT / "tools"
 
 
-EXCLUDED = runpy.run_path(str(TOOLS / "sanitize.py"))["EXCLUDED"]
+TOOL = runpy.run_path(str(TOOLS / "sanitize.py"))
 
 
-@pytest.mark.parametrize("preset", EXCLUDED)
-def test_excluded_tests_exist(preset):
-    for test, reason in EXCLUDED[preset].items():
+@pytest.mark.parametrize("kind", ["EXCLUDED", "APART"])
+@pytest.mark.parametrize("preset", ["asan", "tsan"])
+def test_tests_that_are_named_exist(preset, kind):
+    for test, reason in TOOL[kind][preset].items():
         path, *inside = re.split(r"::|[\[\]]", test.rstrip("]"))
         text = (ROOT / path).read_text()
         assert all(re.search(rf"\b{name}\b", text) for name in inside), test

@@ -78,6 +78,17 @@ EXCLUDED = {
     },
 }
 
+# Tests for a process of their own, each with the reason.
+APART = {
+    "asan": {},
+    "tsan": {
+        "tests/test_fork.py": (
+            "a thread of a child may have the address of one that other tests left in the parent, "
+            "which ThreadSanitizer takes for the same one and ends the child"
+        )
+    },
+}
+
 # Starts the venv's Python with the sanitizer in it. Python removes that from its environment again,
 # so that compilers, browsers and whatever else a test starts come without.
 STARTER = """\
@@ -154,9 +165,9 @@ def main(preset: str, arguments: list[str]) -> int:
     python = make_environment(ROOT / "build" / preset / "venv")
     install(python, preset)
     starter = make_starter(preset, python)
-    excluded = [f"--deselect={test}" for test in EXCLUDED[preset]]
-    pytest = ["-m", "pytest", "-p", "no:cacheprovider", *excluded]
-    programs = [[starter, *pytest, *arguments]]
+    excluded = [f"--deselect={test}" for test in (*EXCLUDED[preset], *APART[preset])]
+    pytest = [starter, "-m", "pytest", "-p", "no:cacheprovider"]
+    programs = [*([*pytest, test] for test in APART[preset]), [*pytest, *excluded, *arguments]]
     if preset == "tsan":
         programs.insert(0, [ROOT / "build" / preset / "cmake" / "core/tests/sowreap_concurrency"])
     env = environment(preset, reports)
