@@ -3,13 +3,15 @@
 import subprocess
 import sys
 
+# Since 3.12 Python warns of every fork beside threads; that this works is the point.
+QUIET = ("-W", "ignore:This process:DeprecationWarning")
 LIMIT = 300  # seconds; only a process that hangs meets it, under a sanitizer too
 
 
 def run_process(code: str, *arguments: str) -> str:
     """Run Python code that has to end in the ordinary way, silent on stderr; return its output."""
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, *QUIET, "-c", code, *arguments],
         capture_output=True,
         text=True,
         timeout=LIMIT,
