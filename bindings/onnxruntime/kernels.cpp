@@ -260,6 +260,13 @@ void move(const Kernel& kernel, KernelContext* context, const View& data, const 
   execute(call);
 }
 
+// Of the positions of strings.
+Gather mover(const Kernel& kernel, KernelContext* context, const Tensor& indices) {
+  return [&kernel, context, &indices](const View& positions, const View& picked) {
+    move(kernel, context, positions, indices.view(), picked, nullptr);
+  };
+}
+
 void read_indices(const Kernel& kernel, KernelContext* context, Tensor& indices) {
   indices.read(kernel.runtime(), input(kernel, context, 1), *kernel.type->indices);
   if (const Value* shape = input(kernel, context, kernel.op().inputs - 1))
@@ -274,10 +281,7 @@ void gather(const Kernel& kernel, KernelContext* context) {
   const Shape shape = gathered_shape(kernel, data.view(), indices.view());
   check_output(kernel, shape);
   if (type.bytes == 0) {
-    const auto move_positions = [&](const View& positions, const View& picked) {
-      move(kernel, context, positions, indices.view(), picked, nullptr);
-    };
-    return gather_text(kernel.table, data, shape, move_positions,
+    return gather_text(kernel.table, data, shape, mover(kernel, context, indices),
                        [&] { return output(kernel, context, shape); });
   }
   const Tensor out(kernel.runtime(), output(kernel, context, shape), type, shape);
@@ -295,11 +299,9 @@ void scatter(const Kernel& kernel, KernelContext* context) {
   check_scatter(kernel, data.view(), indices.view(), updates.view());
   check_output(kernel, data);
   if (type.bytes == 0) {
-    const auto move_positions = [&](const View& positions, const View& picked) {
-      move(kernel, context, positions, indices.view(), picked, nullptr);
-    };
     return scatter_text(kernel.table, data, updates, kernel.reduction == Reduction::add,
-                        move_positions, [&] { return output(kernel, context, data); });
+                        mover(kernel, context, indices),
+                        [&] { return output(kernel, context, data); });
   }
   const Tensor out(kernel.runtime(), output(kernel, context, data), data);
   refuse_overlap(kernel, out, indices, "indices");

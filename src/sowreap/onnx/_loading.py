@@ -258,13 +258,14 @@ def check_names(message: Any, model: str) -> None:
             for part in parts:
                 check_names(part, model)
         elif field.type == field.TYPE_STRING:
-            for part in filter(lambda part: isinstance(part, bytes), parts):
+            broken = next((part for part in parts if isinstance(part, bytes)), None)
+            if broken is not None:
                 raise ModelError(
                     f"{model} is broken: {message.DESCRIPTOR.name}.{field.name} is "
-                    f"{reprlib.repr(part)}, which is not UTF-8. Give it another name where the "
+                    f"{reprlib.repr(broken)}, which is not UTF-8. Give it another name where the "
                     "model is made.",
                     argument="model",
-                    value=part,
+                    value=broken,
                 )
 
 
