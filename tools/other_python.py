@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from steps import OPERATOR_TESTS, ROOT, RUN_LIMIT, run
@@ -49,7 +49,6 @@ class Kind:
     systems: tuple[str, ...]  # whose wheels it takes
     configure: tuple[str, ...]
     tests: tuple[str, ...]
-    variables: dict[str, str] = field(default_factory=dict)  # of the builds in C
     rounds: tuple[dict[str, str], ...] = ({},)  # of the tests, by their variables
     zig: str = ""  # how zig calls its system, where zig compiles for it
 
@@ -79,7 +78,6 @@ KINDS = {
         ("musllinux_1_2_x86_64",),
         (),
         (*OPERATOR_TESTS, *TESTS),
-        variables={"CC": "musl-gcc"},
         zig="x86_64-linux-musl",
     ),
 }
@@ -109,12 +107,25 @@ def fetch_source(package: str, folder: Path) -> Path:
     config = folder / "apt/apt.conf"
     config.write_text("".join(f'{key} "{value}";\n' for key, value in settings.items()))
     run("apt-get", "-qq", "update", APT_CONFIG=str(config))
-    run("apt-get", "-qq", "source", "--download-only", package, cwd=folder, APT_CONFIG=str(config))
+    # (A mirror may lack what Debian adds to the archive of a source, which is all that is needed.)
+    archive_alone = ("source", "--download-only", "--tar-only", package)
+    run("apt-get", "-qq", *archive_alone, cwd=folder, APT_CONFIG=str(config))
     (archive,) = (p for p in folder.glob(f"{package}_*.orig.tar.*") if p.suffix != ".asc")
     source = folder / package
     source.mkdir(exist_ok=True)
     run("tar", "-xf", archive, "-C", source, "--strip-components=1")
     return source
+
+
+def c_compiler(kind: Kind) -> dict[str, str]:
+    """Return the variables that choose the compiler of the Python."""
+    if not kind.zig:
+        return {}
+    # musl-gcc says of itself what gcc is for, which Python's configure does not take.
+    program = kind.folder / "musl-gcc"
+    program.write_text('#!/bin/sh\n[ "$1" = --print-multiarch ] && exit 1\nexec musl-gcc "$@"\n')
+    program.chmod(0o755)
+    return {"CC": str(program)}
 
 
 def build_zlib(kind: Kind) -> None:
@@ -126,7 +137,7 @@ def build_zlib(kind: Kind) -> None:
         "--static",
         f"--prefix={prefix}",
         cwd=source,
-        **kind.variables,
+        **c_compiler(kind),
         CFLAGS="-O2 -fPIC",
     )
     run("make", "install", cwd=source)
@@ -166,7 +177,7 @@ def build_python(kind: Kind) -> None:
         f"--prefix={kind.folder}/python",
     )
     # Made to test in, not to use: it is built quickly, and its library is not compiled ahead.
-    variables = {"CFLAGS": "-O1", **kind.variables, **libraries}
+    variables = {"CFLAGS": "-O1", **c_compiler(kind), **libraries}
     run(source / "configure", *plain, *kind.configure, cwd=build, **variables)
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count()))
     run("make", "-s", f"-j{jobs}", "all", cwd=build)
