@@ -178,6 +178,7 @@ void check_output(const Kernel& kernel, const Shape& shape) {
   check_allocation(kernel.op().name, shape, item_bytes(kernel));
 }
 
+// (What is in memory has been counted; counting it again takes longer than small calls can spare.)
 void check_output(const Kernel& kernel, const Tensor& like) {
   if (like.count() * item_bytes(kernel) > result_limit())
     check_output(kernel, shape_of(like.view()));

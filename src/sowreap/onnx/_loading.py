@@ -71,9 +71,8 @@ def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[Mode
     name : str
         What to call it in errors.
     """
-    name = "model"
+    name = name_of(model)
     if isinstance(model, str | os.PathLike):
-        name = f"model file {os.fspath(model)!r}"
         proto = _read(Path(model), name)
     elif isinstance(model, bytes | bytearray | memoryview):
         proto = _parse(bytes(model), name)
@@ -89,6 +88,13 @@ def read_model(model: str | os.PathLike[str] | bytes | ModelProto) -> tuple[Mode
     proto = _standard_form(proto)
     _check_opsets(proto, name)
     return proto, name
+
+
+def name_of(model: object) -> str:
+    """Return what to call a model in errors."""
+    if isinstance(model, str | os.PathLike):
+        return f"model file {os.fspath(model)!r}"
+    return "model"
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -250,22 +256,19 @@ def check_names(message: Any, model: str) -> None:
     ModelError
         If one is not UTF-8. onnxruntime would take it, and could then tell nobody of it.
     """
-    for field, value in message.ListFields():
+    for field, parts in _fields(message):
         if field.name in PROSE:
             continue
-        parts = [value] if isinstance(value, str | bytes) or hasattr(value, "ListFields") else value
-        if field.message_type is not None:
-            for part in parts:
+        for part in parts:
+            if field.message_type is not None:
                 check_names(part, model)
-        elif field.type == field.TYPE_STRING:
-            broken = next((part for part in parts if isinstance(part, bytes)), None)
-            if broken is not None:
+            elif isinstance(part, bytes):
                 raise ModelError(
                     f"{model} is broken: {message.DESCRIPTOR.name}.{field.name} is "
-                    f"{reprlib.repr(broken)}, which is not UTF-8. Give it another name where the "
+                    f"{reprlib.repr(part)}, which is not UTF-8. Give it another name where the "
                     "model is made.",
                     argument="model",
-                    value=broken,
+                    value=part,
                 )
 
 
@@ -341,10 +344,18 @@ def all_tensors(message: Any) -> Iterator[TensorProto]:
     if isinstance(message, TensorProto):
         yield message
         return
-    for field, value in message.ListFields():
+    for field, parts in _fields(message):
         if field.message_type is not None:
-            for part in [value] if hasattr(value, "ListFields") else value:
+            for part in parts:
                 yield from all_tensors(part)
+
+
+def _fields(message: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each field of a message that is set and is text or messages, with its values."""
+    for field, value in message.ListFields():
+        if field.message_type is not None or field.type == field.TYPE_STRING:
+            alone = isinstance(value, str | bytes) or hasattr(value, "ListFields")
+            yield field, [value] if alone else value
 
 
 def _standard_form(proto: ModelProto) -> ModelProto:

@@ -23,6 +23,7 @@ from sowreap.onnx._loading import (
     check_names,
     is_external,
     load_external_data,
+    name_of,
     settle_locations,
 )
 from sowreap.onnx._ort_values import has_foreign_types, run_with_foreign_types
@@ -180,7 +181,7 @@ def read_model(source: Source) -> ModelProto | None:
     """
     proto = _read(source)
     if proto is not None:
-        check_names(proto, _name_of(source))
+        check_names(proto, name_of(source))
     return proto
 
 
@@ -222,11 +223,6 @@ def _without_tensors(proto: ModelProto) -> ModelProto:
     return light
 
 
-def _name_of(source: Source) -> str:
-    path = _path_of(source)
-    return "model" if path is None else f"model file {str(path)!r}"
-
-
 def _path_of(source: Source) -> Path | None:
     return Path(source) if isinstance(source, str | os.PathLike) else None
 
@@ -248,8 +244,9 @@ def _settled_folder(proto: ModelProto, source: Source, options: Any) -> Path:
     """Return where the external data of a model lies, of which nothing lies elsewhere."""
     path = _path_of(source)
     if path is not None:
-        name = _name_of(source)
-        return settle_locations(proto, path.parent, name, path.resolve().parent).resolve()
+        return settle_locations(
+            proto, path.parent, name_of(source), path.resolve().parent
+        ).resolve()
     given = _external_folder_of(options)
     if not given:
         raise ModelError(
