@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests/onnx"))
 from disentangled_encoder import encoder, exported
 from real_models import CASES, decoder
 
-RUNS, LINKS = 300, 8
+RUNS, LINKS = 1000, 8
 RNG = np.random.default_rng(0)
 HEADER = '<ir_version: 11, opset_import: ["": 24]> main'
 # Inputs beside the data, and their values, by operator; the data are 6 x 4 floats.

@@ -184,13 +184,16 @@ void check_output(const Kernel& kernel, const Tensor& like) {
     check_output(kernel, shape_of(like.view()));
 }
 
-// The memory of an output is the user's choice where it is bound.
-void refuse_overlap(const Kernel& kernel, const Tensor& out, const Tensor& in, const char* name) {
-  if (!out.overlaps(in)) return;
+[[noreturn, gnu::cold]] void report_overlap(const Kernel& kernel, const char* name) {
   throw Error(Fault::argument, kernel.op().name, name,
               std::string(name) + " shares memory with the output that was bound" +
                   (is_gather(kernel.op().kind) ? "" : " without being all of data") +
                   ". Bind another one.");
+}
+
+// The memory of an output is the user's choice where it is bound.
+void refuse_overlap(const Kernel& kernel, const Tensor& out, const Tensor& in, const char* name) {
+  if (out.overlaps(in)) report_overlap(kernel, name);
 }
 
 Shape gathered_shape(const Kernel& kernel, const View& data, const View& indices) {
@@ -311,6 +314,21 @@ void scatter(const Kernel& kernel, KernelContext* context) {
   move(kernel, context, data.view(), indices.view(), updates.view(), &out.view());
 }
 
+// (What follows is apart from write_cache: nodes on a few items spend most of their time there.)
+[[gnu::noinline]] void write_text_rows(const Kernel& kernel, KernelContext* context,
+                                       const Tensor& past_cache, const Tensor& update,
+                                       const View* starts, int axis) {
+  const SessionPool pool(kernel, context);
+  write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
+                   [&] { return output(kernel, context, past_cache); });
+}
+
+[[gnu::noinline]] void write_large(const Kernel& kernel, KernelContext* context,
+                                   const CacheWrite& call) {
+  const SessionPool pool(kernel, context);
+  execute(call);
+}
+
 void write_cache(const Kernel& kernel, KernelContext* context) {
   const ElementType& type = *kernel.type->data;
   const Tensor past_cache(kernel.runtime(), input(kernel, context, 0), type);
@@ -321,11 +339,7 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   const View* starts = given != nullptr ? &write_indices.view() : nullptr;
   const int axis = check_tensor_scatter(past_cache.view(), update.view(), starts, kernel.axis);
   check_output(kernel, past_cache);
-  if (type.bytes == 0) {
-    const SessionPool pool(kernel, context);
-    return write_text_cache(kernel.table, past_cache, update, starts, axis, kernel.circular,
-                            [&] { return output(kernel, context, past_cache); });
-  }
+  if (type.bytes == 0) return write_text_rows(kernel, context, past_cache, update, starts, axis);
   const Tensor out(kernel.runtime(), output(kernel, context, past_cache), past_cache);
   if (given != nullptr) refuse_overlap(kernel, out, write_indices, "write_indices");
   refuse_overlap(kernel, out, update, "update");
@@ -333,9 +347,7 @@ void write_cache(const Kernel& kernel, KernelContext* context) {
   if (!in_place) refuse_overlap(kernel, out, past_cache, "past_cache");
   const CacheWrite call{&past_cache.view(), &update.view(), starts,  axis,
                         kernel.circular,    &out.view(),    in_place};
-  if (write_if_small(call)) return;
-  const SessionPool pool(kernel, context);
-  execute(call);
+  if (!write_if_small(call)) write_large(kernel, context, call);
 }
 
 // Calls `work`; makes what it throws a status of the runtime.

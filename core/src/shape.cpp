@@ -29,13 +29,14 @@ bool is_known(std::int64_t size) { return size >= 0; }
 
 // Whether two sizes are certainly not equal. Where one is not known, that they are is learned.
 bool differ(std::int64_t a, std::int64_t b, Equalities* learned) {
-  if (is_known(a) && is_known(b)) return a != b;
-  if (a != b && learned != nullptr) learned->emplace_back(a, b);
+  if (a == b) return false;
+  if (is_known(a) && is_known(b)) return true;
+  if (learned != nullptr) learned->emplace_back(a, b);
   return false;
 }
 
 // Whether `a` is certainly more than `b`.
-bool exceeds(std::int64_t a, std::int64_t b) { return is_known(a) && is_known(b) && a > b; }
+bool exceeds(std::int64_t a, std::int64_t b) { return a > b && is_known(b); }
 
 // Bytes of an array in which each size of 0, or not known, counts as 1, as NumPy counts them before
 // it allocates; -1 where 64 bits are not enough.
@@ -102,6 +103,14 @@ void check_updates(const char* op, const View& updates, const Shape& expected, c
            ". Slice or reshape updates.");
 }
 
+[[noreturn, gnu::cold]] void report_axis(const char* op, std::int64_t axis, const View& data,
+                                         const char* data_name) {
+  throw Error(Fault::argument, op, "axis",
+              "axis = " + std::to_string(axis) + " is not in [" + std::to_string(-data.rank) +
+                  ", " + std::to_string(data.rank - 1) + "] for " + data_name + " of rank " +
+                  std::to_string(data.rank) + ", shape " + text_of(data) + ".");
+}
+
 }  // namespace
 
 std::int64_t result_limit() { return limit.load(std::memory_order_relaxed); }
@@ -120,13 +129,9 @@ void check_allocation(const char* op, const Shape& shape, std::int64_t item) {
                   ". Use fewer indices, pass out=, or set SOWREAP_MAX_RESULT_BYTES.");
 }
 
+// (Apart from the text of its error, so that it is inlined: calls on few items count it.)
 int resolve_axis(const char* op, std::int64_t axis, const View& data, const char* data_name) {
-  if (axis < -data.rank || axis >= data.rank) {
-    throw Error(Fault::argument, op, "axis",
-                "axis = " + std::to_string(axis) + " is not in [" + std::to_string(-data.rank) +
-                    ", " + std::to_string(data.rank - 1) + "] for " + data_name + " of rank " +
-                    std::to_string(data.rank) + ", shape " + text_of(data) + ".");
-  }
+  if (axis < -data.rank || axis >= data.rank) report_axis(op, axis, data, data_name);
   return static_cast<int>(axis < 0 ? axis + data.rank : axis);
 }
 

@@ -153,6 +153,22 @@ bool find_extent(const CacheWrite& call, Extent* extent) {
   return true;
 }
 
+// Where each batch row begins; false where one of them does not lie below `end`.
+bool find_begins(const CacheWrite& call, int64_t end, int64_t* begins) {
+  const int64_t rows = call.past_cache->shape[0];
+  if (call.write_indices == nullptr) {
+    std::fill_n(begins, rows, 0);
+    return true;
+  }
+  const View starts = *call.write_indices;
+  for (int64_t row = 0; row < rows; ++row) {
+    const uint64_t start = load(starts, row).value;
+    if (start >= static_cast<uint64_t>(end)) return false;  // as all negative ones are
+    begins[row] = static_cast<int64_t>(start);
+  }
+  return true;
+}
+
 }  // namespace
 
 double work_bytes(const CacheWrite& call) {
@@ -172,24 +188,25 @@ bool write_if_small(const CacheWrite& call) {
   if (!call.in_place && extent.cache > small_bytes) return false;
   const int64_t rows = cache.shape[0], length = cache.shape[call.axis];
   const int64_t steps = update.shape[call.axis];
-  const auto last = static_cast<uint64_t>(call.circular ? length - 1 : length - steps);
-  if (rows > small_rows) return false;
   int64_t begins[small_rows];
-  for (int64_t row = 0; row < rows; ++row) {
-    const uint64_t start = call.write_indices == nullptr ? 0 : load(*call.write_indices, row).value;
-    if (start > last) return false;  // as all negative ones are
-    begins[row] = static_cast<int64_t>(start) * extent.position;
-  }
+  if (rows > small_rows || !find_begins(call, call.circular ? length : length - steps + 1, begins))
+    return false;
   if (!call.in_place)
     std::memcpy(call.output->bytes, cache.bytes, static_cast<std::size_t>(extent.cache));
   const int64_t cache_run = length * extent.position, update_run = steps * extent.position;
   const char* from = update.bytes;
   char* to = call.output->bytes;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t begin = begins[row], before_end = std::min(update_run, cache_run - begin);
-    for (const char* end = to + extent.row; to < end; from += update_run, to += cache_run) {
-      copy_few(to + begin, from, before_end);
-      if (before_end < update_run) copy_few(to, from + before_end, update_run - before_end);
+  for (int64_t row = 0; row < rows;) {
+    const int64_t begin = begins[row] * extent.position, over = begin + update_run - cache_run;
+    const char* end = to + extent.row;  // of the rows that begin there
+    for (++row; row < rows && begins[row] == begins[row - 1]; ++row) end += extent.row;
+    for (; to < end; from += update_run, to += cache_run) {
+      if (over <= 0) {
+        copy_few(to + begin, from, update_run);
+      } else {
+        copy_few(to + begin, from, update_run - over);
+        copy_few(to, from + update_run - over, over);
+      }
     }
   }
   return true;

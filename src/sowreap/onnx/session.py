@@ -91,6 +91,8 @@ class InferenceSession:
         self.engine = engine
         self._engine = ENGINES[engine](model, sess_options, providers, keywords)
         self._run = self._engine.run
+        # (onnxruntime would ask for them in each run that names none.)
+        self._output_names = [output.name for output in self.get_outputs()]
 
     def run(
         self,
@@ -127,7 +129,7 @@ class InferenceSession:
             is that of sowreap's own error.
         """
         try:
-            return self._run(output_names, input_feed, run_options)
+            return self._run(output_names or self._output_names, input_feed, run_options)
         except Exception:
             self._engine.explain(input_feed)
             raise
