@@ -87,15 +87,42 @@ struct Combine {
     a = choose(first, b, f(a, b));
     std::memcpy(to, &a, sizeof a);
   }
-  void row(char* __restrict to, const char* __restrict from, int64_t n) const {
-    int64_t i = 0;
-    if constexpr (requires { F::together(to, from, n); }) i = F::together(to, from, n);
-    for (; i < n; ++i) {
-      T a, b;
-      std::memcpy(&a, to + i * width(), sizeof a);
-      std::memcpy(&b, from + i * width(), sizeof b);
-      a = f(a, b);
-      std::memcpy(to + i * width(), &a, sizeof a);
+  void row(char* to, const char* from, int64_t n) const { row_by<longest_block()>(to, from, n); }
+
+ private:
+  static constexpr int64_t longest_block() {
+    if constexpr (requires { F::longest_block; }) return F::longest_block;
+    return line / width();
+  }
+
+  // By blocks of a length that the compiler knows: the longest that fits, and one more that ends
+  // where the row does. That one is formed before anything is written, so that what it shares with
+  // the block before it is combined once.
+  template <int64_t count>
+  void row_by(char* __restrict to, const char* __restrict from, int64_t n) const {
+    if constexpr (count > 1) {
+      if (n < count) return row_by<count / 2>(to, from, n);
+    }
+    if (n == 0) return;
+    const int64_t end = (n - count) * width();
+    char last[count * width()];
+    block<count>(last, to + end, from + end);
+    for (int64_t i = 0; i < end; i += count * width()) block<count>(to + i, to + i, from + i);
+    std::memcpy(to + end, last, sizeof last);
+  }
+  template <int64_t count>
+  void block(char* result, const char* to, const char* from) const {
+    if constexpr (requires { F::template block<count>(result, to, from); }) {
+      F::template block<count>(result, to, from);
+    } else {
+#pragma GCC unroll 1
+      for (int64_t i = 0; i < count; ++i) {
+        T a, b;
+        std::memcpy(&a, to + i * width(), sizeof a);
+        std::memcpy(&b, from + i * width(), sizeof b);
+        a = f(a, b);
+        std::memcpy(result + i * width(), &a, sizeof a);
+      }
     }
   }
 };
@@ -521,10 +548,20 @@ void apply_items(const Op& op, const Chunk& c, bool prefetch) {
     apply<scatter>(op, own.addressed_at(i), own.other_at(i));
 }
 
-template <bool scatter, class Op>
-void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool prefetch) {
-  const bool contiguous = run.addressed == op.width() && run.other == op.width();
-  const int64_t bytes = n * op.width(), known = c.count + c.beyond;
+// Copies a short row: whole units, then the last one up to the end. (A call of memcpy takes
+// longer.)
+template <int64_t unit>
+[[gnu::always_inline]] inline void copy_units(char* to, const char* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes - unit; i += unit) std::memcpy(to + i, from + i, unit);
+  std::memcpy(to + bytes - unit, from + bytes - unit, unit);
+}
+
+// Calls use(addressed, other) for each pick.
+template <bool scatter, class Use>
+void for_each_row(const Chunk& given, int64_t bytes, bool contiguous, bool prefetch,
+                  const Use& use) {
+  const Chunk c = given;  // which no store can change
+  const int64_t known = c.count + c.beyond;
   const int64_t ahead = contiguous && prefetch ? 1 + bytes_ahead / (bytes + 256) : known;
   const bool skips = contiguous && c.listed != nullptr;  // rows of the other array: none follows
   for (int64_t i = 0; !c.fetched && i < ahead && ahead < known; ++i)
@@ -532,14 +569,33 @@ void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool p
   for (int64_t i = 0; i < c.count; ++i) {
     if (i + ahead < known) fetch<scatter>(c.addressed_at(i + ahead), bytes);
     if (skips && i + rows_ahead < c.count) fetch<!scatter>(c.other_at(i + rows_ahead), bytes);
-    char* addressed = c.addressed_at(i);
-    char* other = c.other_at(i);
+    use(c.addressed_at(i), c.other_at(i));
+  }
+}
+
+template <bool scatter, class Op>
+void apply_rows(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool prefetch) {
+  const bool contiguous = run.addressed == op.width() && run.other == op.width();
+  const int64_t bytes = n * op.width();
+  if constexpr (Op::moves) {
+    constexpr int64_t small = 16, large = 64, most = 512;
+    const auto copy = [&]<int64_t unit>(std::integral_constant<int64_t, unit>) {
+      for_each_row<scatter>(c, bytes, true, prefetch, [bytes](char* addressed, char* other) {
+        copy_units<unit>(scatter ? addressed : other, scatter ? other : addressed, bytes);
+      });
+    };
+    if (contiguous && bytes >= large && bytes <= most)
+      return copy(std::integral_constant<int64_t, large>{});
+    if (contiguous && bytes >= small && bytes < large)
+      return copy(std::integral_constant<int64_t, small>{});
+  }
+  for_each_row<scatter>(c, bytes, contiguous, prefetch, [op, run, n](char* addressed, char* other) {
     if constexpr (scatter) {
       apply_run(op, addressed, run.addressed, other, run.other, n);
     } else {
       apply_run(op, other, run.other, addressed, run.addressed, n);
     }
-  }
+  });
 }
 
 template <bool scatter, class Op>

@@ -182,7 +182,7 @@ double work_bytes(const CacheWrite& call) {
 
 bool write_if_small(const CacheWrite& call) {
   const View &cache = *call.past_cache, &update = *call.update;
-  Extent extent;
+  Extent extent{};
   if (!find_extent(call, &extent) || extent.update <= 0 || extent.update > small_bytes)
     return false;
   if (!call.in_place && extent.cache > small_bytes) return false;

@@ -67,16 +67,20 @@ struct Float16 {
 };
 
 #if defined(__F16C__)
-// Eight of them at a time.
+// Eight of them at a time, or the first `count` and zeros.
 struct EightFloats {
-  static constexpr int count = 8;
   __m256 values;
 
+  template <int count>
   static EightFloats of_halves(const char* at) {
-    return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)))};
+    __m128i halves = _mm_setzero_si128();
+    std::memcpy(&halves, at, count * sizeof(Float16));
+    return {_mm256_cvtph_ps(halves)};
   }
+  template <int count>
   void to_halves(char* at) const {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_cvtps_ph(values, 0));
+    const __m128i halves = _mm256_cvtps_ph(values, 0);
+    std::memcpy(at, &halves, count * sizeof(Float16));
   }
   friend EightFloats operator+(EightFloats a, EightFloats b) {
     return {_mm256_add_ps(a.values, b.values)};

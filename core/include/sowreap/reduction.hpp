@@ -130,20 +130,25 @@ struct ThroughFloat {
     return Half::from_float(F<float>{}(a.to_float(), b.to_float()));
   }
 
-  // As many of the first `n` items as go together; how many those are.
-  static std::int64_t together([[maybe_unused]] char* to, [[maybe_unused]] const char* from,
-                               [[maybe_unused]] std::int64_t n) {
-    std::int64_t done = 0;
+  // Of `count` items that follow each other.
+  static constexpr std::int64_t longest_block = std::is_same_v<Half, Float16> ? 8 : 32;
+  template <std::int64_t count>
+  static void block(char* result, const char* to, const char* from) {
 #if defined(__F16C__)
     if constexpr (std::is_same_v<Half, Float16>) {
-      for (; done + EightFloats::count <= n; done += EightFloats::count) {
-        char* at = to + done * 2;
-        F<EightFloats>{}(EightFloats::of_halves(at), EightFloats::of_halves(from + done * 2))
-            .to_halves(at);
-      }
+      F<EightFloats>{}(EightFloats::of_halves<count>(to), EightFloats::of_halves<count>(from))
+          .template to_halves<count>(result);
+      return;
     }
 #endif
-    return done;
+#pragma GCC unroll 1
+    for (std::int64_t i = 0; i < count; ++i) {
+      Half a, b;
+      std::memcpy(&a, to + i * 2, sizeof a);
+      std::memcpy(&b, from + i * 2, sizeof b);
+      a = ThroughFloat{}(a, b);
+      std::memcpy(result + i * 2, &a, sizeof a);
+    }
   }
 };
 
@@ -159,18 +164,19 @@ template <class Half>
 bool is_nan(Half half) {
   return static_cast<std::uint16_t>(half.bits & 0x7fff) > Half::infinity;
 }
-// A row of `n`; `before` says of two places whether the second comes first. Zeros of
-// both signs are equal, and a NaN stays or replaces.
-template <class Half, class Before>
-void choose_row(char* __restrict to, const char* __restrict from, std::int64_t n, Before before) {
-  for (std::int64_t i = 0; i < n; ++i) {
+// Of `count` items; `before` says of two places whether the second comes first. Zeros of both signs
+// are equal, and a NaN stays or replaces.
+template <std::int64_t count, class Half, class Before>
+void choose_block(char* result, const char* to, const char* from, Before before) {
+#pragma GCC unroll 1
+  for (std::int64_t i = 0; i < count; ++i) {
     Half a, b;
     std::memcpy(&a, to + i * 2, sizeof a);
     std::memcpy(&b, from + i * 2, sizeof b);
     const bool zeros = static_cast<std::uint16_t>((a.bits | b.bits) & 0x7fff) == 0;
     const bool take = is_nan(b) | (before(place_of(a), place_of(b)) & !zeros & !is_nan(a));
     a = choose(take, b, a);
-    std::memcpy(to + i * 2, &a, sizeof a);
+    std::memcpy(result + i * 2, &a, sizeof a);
   }
 }
 template <class Half>
@@ -179,9 +185,11 @@ struct MinHalf {
     const float x = a.to_float(), y = b.to_float();
     return choose((y < x) | (y != y), b, a);
   }
-  static std::int64_t together(char* to, const char* from, std::int64_t n) {
-    choose_row<Half>(to, from, n, [](std::int16_t a, std::int16_t b) { return b < a; });
-    return n;
+  static constexpr std::int64_t longest_block = 32;
+  template <std::int64_t count>
+  static void block(char* result, const char* to, const char* from) {
+    choose_block<count, Half>(result, to, from,
+                              [](std::int16_t a, std::int16_t b) { return b < a; });
   }
 };
 template <class Half>
@@ -190,9 +198,11 @@ struct MaxHalf {
     const float x = a.to_float(), y = b.to_float();
     return choose((y > x) | (y != y), b, a);
   }
-  static std::int64_t together(char* to, const char* from, std::int64_t n) {
-    choose_row<Half>(to, from, n, [](std::int16_t a, std::int16_t b) { return b > a; });
-    return n;
+  static constexpr std::int64_t longest_block = 32;
+  template <std::int64_t count>
+  static void block(char* result, const char* to, const char* from) {
+    choose_block<count, Half>(result, to, from,
+                              [](std::int16_t a, std::int16_t b) { return b > a; });
   }
 };
 
