@@ -115,7 +115,7 @@ struct Combine {
     if constexpr (requires { F::template block<count>(result, to, from); }) {
       F::template block<count>(result, to, from);
     } else {
-#pragma GCC unroll 1
+#pragma GCC unroll 1  // or it is unrolled into single items, before vectors are tried
       for (int64_t i = 0; i < count; ++i) {
         T a, b;
         std::memcpy(&a, to + i * width(), sizeof a);
@@ -548,8 +548,8 @@ void apply_items(const Op& op, const Chunk& c, bool prefetch) {
     apply<scatter>(op, own.addressed_at(i), own.other_at(i));
 }
 
-// Copies a short row: whole units, then the last one up to the end. (A call of memcpy takes
-// longer.)
+// Copies a row of at least a unit: whole units, then the last one up to the end. (A call of memcpy
+// takes longer than moving a short row.)
 template <int64_t unit>
 [[gnu::always_inline]] inline void copy_units(char* to, const char* from, int64_t bytes) {
   for (int64_t i = 0; i < bytes - unit; i += unit) std::memcpy(to + i, from + i, unit);

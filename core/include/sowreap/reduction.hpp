@@ -130,8 +130,8 @@ struct ThroughFloat {
     return Half::from_float(F<float>{}(a.to_float(), b.to_float()));
   }
 
-  // Of `count` items that follow each other.
   static constexpr std::int64_t longest_block = std::is_same_v<Half, Float16> ? 8 : 32;
+  // Of `count` items that follow each other.
   template <std::int64_t count>
   static void block(char* result, const char* to, const char* from) {
 #if defined(__F16C__)
