@@ -1,12 +1,14 @@
 """The workloads: shapes that users reported, and the families that show how time grows.
 
 Shapes marked with a project and a number are those of public reports there. Indices are random
-unless the name says otherwise.
+unless the name says otherwise. Where all items of a row have one index, "stored" has it once for
+each item, as exporters write it, for every engine to read; "stride 0" has it once for each row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -94,10 +96,12 @@ def one_each(rng: np.random.Generator) -> Arrays:
     return draw(rng, (256, 1000), np.float32), index
 
 
-def expanded_last(dtype: Any) -> Callable[[np.random.Generator], Arrays]:
+def expanded_last(dtype: Any, stored: bool) -> Callable[[np.random.Generator], Arrays]:
     def make(rng: np.random.Generator) -> Arrays:
         shape = (10, 128, 50, 50)
-        index = np.ascontiguousarray(np.broadcast_to(rng.integers(0, 50, 50), shape))
+        index = np.broadcast_to(rng.integers(0, 50, 50), shape)
+        if stored:
+            index = np.ascontiguousarray(index)
         return draw(rng, shape, dtype), index, draw(rng, shape, dtype)
 
     return make
@@ -126,6 +130,21 @@ def scatters(name: str, make: Any, source: str = "", **options: Any) -> Workload
     return Workload(name, "scatter_elements", make, options, source)
 
 
+def expanded(
+    name: str, make: Callable[[bool], Any], source: str, **options: Any
+) -> Iterator[Workload]:
+    """A scatter whose indices are one of each row, twice: stored for each item, and by stride 0."""
+    for stored in (True, False):
+        form = "stored" if stored else "stride 0"
+        yield scatters(f"{name}, {form}", make(stored), source, **options)
+
+
+def rows_of(
+    cells: int, width: int, count: int, dtype: Any = np.float32, kind: str = "random"
+) -> Callable[[bool], Any]:
+    return lambda stored: rows(cells, width, count, dtype, kind, stored)
+
+
 def reports() -> Iterator[Workload]:
     image = (2, 64, 56, 56)
     add = "add"
@@ -135,14 +154,8 @@ def reports() -> Iterator[Workload]:
         "onnxruntime 28584",
         reduction=add,
     )
-    yield scatters(
-        "edges of a graph, stride 0",
-        rows(135361, 256, 477263, stored=False),
-        "pytorch_geometric 4891",
-        reduction=add,
-    )
-    yield scatters(
-        "edges of a graph, stored", rows(135361, 256, 477263), "pytorch 82703", reduction=add
+    yield from expanded(
+        "edges of a graph", rows_of(135361, 256, 477263), "pytorch 82703", reduction=add
     )
     yield Workload(
         "gather of (1, 4, 353, 128), axis 1",
@@ -180,19 +193,22 @@ def reports() -> Iterator[Workload]:
         "numpy 5922",
         reduction=add,
     )
-    yield scatters("1e5 rows into 100", rows(100, 64, 100000), "mlx 506", reduction=add)
-    yield scatters("1e6 rows into 10", rows(10, 64, 1_000_000), "mlx 506", reduction=add)
-    yield scatters("1e4 rows into 1000", rows(1000, 64, 10000), "mlx 506", reduction=add)
-    yield scatters("1e5 rows into 100, max", rows(100, 64, 100000), "mlx 506", reduction="max")
+    for name, make, reduction in (
+        ("1e5 rows into 100", rows_of(100, 64, 100000), add),
+        ("1e6 rows into 10", rows_of(10, 64, 1_000_000), add),
+        ("1e4 rows into 1000", rows_of(1000, 64, 10000), add),
+        ("1e5 rows into 100, max", rows_of(100, 64, 100000), "max"),
+    ):
+        yield from expanded(name, make, "mlx 506", reduction=reduction)
     yield Workload("1e5 rows of 100", "gather", taken((100, 64), 100000), source="mlx 518")
     yield Workload("1e6 rows of 10", "gather", taken((10, 64), 1_000_000), source="mlx 518")
     yield Workload(
         "1e5 rows of (100, 1024)", "gather", taken((100, 1024), 100000), source="mlx 682"
     )
     yield scatters("lower triangles", triangle, "jax 695", axis=1, reduction=add)
-    yield scatters("41k rows into 399", rows(399, 128, 40960), "xla 46225", reduction=add)
-    yield scatters(
-        "41k rows into one", rows(399, 128, 40960, kind="equal"), "jax 38806", reduction=add
+    yield from expanded("41k rows into 399", rows_of(399, 128, 40960), "xla 46225", reduction=add)
+    yield from expanded(
+        "41k rows into one", rows_of(399, 128, 40960, kind="equal"), "jax 38806", reduction=add
     )
     for axis in (0, 1):
         yield Workload(
@@ -209,9 +225,9 @@ def reports() -> Iterator[Workload]:
         source="pytorch 151612",
     )
     for dtype in (np.float32, ml_dtypes.bfloat16):
-        yield scatters(
+        yield from expanded(
             f"last axis of 50, {np.dtype(dtype)}",
-            expanded_last(dtype),
+            partial(expanded_last, dtype),
             "pytorch 88729",
             axis=-1,
             reduction=add,
@@ -241,9 +257,9 @@ def reports() -> Iterator[Workload]:
             reduction=add,
         )
     for dtype in (ml_dtypes.bfloat16, np.float16, np.int32, np.int64):
-        yield scatters(
+        yield from expanded(
             f"5e5 rows, min, {np.dtype(dtype)}",
-            rows(100_000, 128, 500_000, dtype),
+            rows_of(100_000, 128, 500_000, dtype),
             "pytorch 183594",
             reduction="min",
         )

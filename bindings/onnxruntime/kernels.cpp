@@ -248,10 +248,10 @@ bool moved_if_small(const Kernel& kernel, const View& data, const View& indices,
   const Address address = tuples                 ? Address::tuples
                           : kind == Kind::gather ? Address::cells
                                                  : Address::elements;
-  const auto axis = static_cast<int>(kernel.axis < 0 ? kernel.axis + data.rank : kernel.axis);
+  const int axis = tuples ? 0 : resolve_axis(kernel.op().name, kernel.axis, data, "data");
   const bool scatter = target != nullptr, in_place = scatter && target->bytes == data.bytes;
-  return move_if_small({address, tuples ? 0 : axis, scatter, scatter ? target : &data, &indices,
-                        &other, scatter && !in_place ? &data : nullptr});
+  return move_if_small({address, axis, scatter, scatter ? target : &data, &indices, &other,
+                        scatter && !in_place ? &data : nullptr});
 }
 
 // Plans a call and does it; one of few items without a plan. Of `other` and `target` see make_call.

@@ -395,11 +395,12 @@ Split split_columns(Work& work, int threads, bool whole) {
       }
     }
   }
-  split.first = work.packed ? first_width(work, split.block) : split.block;
+  split.first = first_width(work, split.block);
   split.blocks = 1 + (columns - std::min(columns, split.first) + split.block - 1) / split.block;
   if (split.along == Along::nothing) {
     split.along = Along::batch;
-    split.parts = std::clamp<int64_t>(threads * parts_per_thread / split.blocks, 1,
+    const int64_t want = threads * parts_per_thread;
+    split.parts = std::clamp<int64_t>((want + split.blocks - 1) / split.blocks, 1,
                                       std::max<int64_t>(batch, 1));
   }
   return split;

@@ -1431,77 +1431,77 @@ bool run_columns(const Work& work, const Part& part, char* buffer) {
 
 // ---- rows ----
 
-// Where the items of each row lie: value k of a row of indices belongs to the addressed item at
-// cell * unit + at[k], and to the other one at to[k].
+// Where the items of rows that are done together lie: value j of their indices belongs to the
+// addressed item at cell * unit + at[j], and to the other one at to[j].
 struct RowLayout {
-  int64_t values, unit;
-  bool single;  // one item for each pick, behind the one before
-  bool wide;    // cells and `unit` are for gather_wide
-  int64_t at[most_row_values], to[most_row_values];
+  int64_t unit;
+  int64_t ahead;      // values from a cell that is asked for to the one that is used; 0: none is
+  bool dense = true;  // other items follow each other
+  bool wide;          // cells and `unit` are for gather_wide
+  int64_t at[chunk], to[chunk];
 
-  explicit RowLayout(const Work& work) : values(work.row_values) {
+  RowLayout(const Work& work, int64_t rows, int64_t other_pitch) {
     const Plan& plan = *work.plan;
-    const Loop& pick = plan.picks[0];
+    const Loop &pick = plan.picks[0], &batch = work.batch[work.batch_count - 1];
     unit = plan.axes[0].stride;
-    single = work.run.extent == 1 && pick.other == plan.item;
+    ahead = work.prefetch ? items_near + work.row_values : 0;
     wide = fits_wide(unit, plan.axes[0].length);
-    for (int64_t k = 0; k < values; ++k) {
-      const int64_t column = k % work.run.extent, row = k / work.run.extent;
-      at[k] = column * work.run.addressed;
-      to[k] = column * work.run.other + row * pick.other;
+    int64_t j = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t k = 0; k < work.row_values; ++k, ++j) {
+        const int64_t column = k % work.run.extent, row = k / work.run.extent;
+        at[j] = r * batch.addressed + column * work.run.addressed;
+        to[j] = r * other_pitch + row * pick.other + column * work.run.other;
+        dense &= to[j] == j * plan.item;
+      }
     }
   }
 };
 
-// A row all of whose items have a cell.
-template <bool scatter, bool single, class Op>
+// The first n values, all of which have a cell.
+template <bool scatter, bool dense, class Op>
 void apply_layout(const Op& op, const RowLayout& layout, char* addressed, char* other,
-                  const int64_t* cells) {
-  const int64_t values = layout.values, unit = layout.unit;  // which no store can change
+                  const int64_t* cells, int64_t n) {
+  const int64_t unit = layout.unit, ahead = layout.ahead;  // which no store can change
   const int64_t *const at = layout.at, *const to = layout.to;
-  int64_t k = 0;
-  if constexpr (single) {
-    if constexpr (!scatter && !std::is_same_v<Op, MoveBytes>) {
-      if (layout.wide) k = gather_wide<Op::width()>(other, addressed, cells, unit, 0, values);
-    }
-    for (; k < values; ++k) apply<scatter>(op, addressed + cells[k] * unit, other + k * op.width());
-  } else {
-    for (; k < values; ++k) apply<scatter>(op, addressed + cells[k] * unit + at[k], other + to[k]);
+  const auto place = [=](int64_t j) { return addressed + cells[j] * unit + at[j]; };
+  const auto use = [=](int64_t j) {
+    apply<scatter>(op, place(j), other + (dense ? j * op.width() : to[j]));
+  };
+  int64_t j = 0;
+  for (; ahead > 0 && j + ahead < n; ++j) {
+    __builtin_prefetch(place(j + ahead), scatter);
+    use(j);
   }
+  if constexpr (!scatter && dense && !std::is_same_v<Op, MoveBytes>) {
+    if (layout.wide && ahead == 0)
+      j = gather_wide_at<Op::width()>(other, addressed, cells, unit, at, n);
+  }
+  for (; j < n; ++j) use(j);
 }
 
 template <bool scatter, class Op>
 void apply_present(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
-                   char* other, const int64_t* cells) {
-  for (int64_t k = 0; k < layout.values; ++k) {
-    char* const to = other + layout.to[k];
-    if (cells[k] >= 0) {
-      apply<scatter>(op, addressed + cells[k] * layout.unit + layout.at[k], to);
+                   char* other, const int64_t* cells, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) {
+    char* const to = other + layout.to[j];
+    if (cells[j] >= 0) {
+      apply<scatter>(op, addressed + cells[j] * layout.unit + layout.at[j], to);
     } else if constexpr (!scatter) {
       op(to, work.fill);
     }
   }
 }
 
-// Some rows whose cells are known, to every `step` bytes of the other array.
 template <bool scatter, class Op>
-void apply_layouts(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
-                   char* other, int64_t step, const int64_t* cells, int64_t rows, bool good) {
-  const int64_t values = layout.values, pitch = work.batch[work.batch_count - 1].addressed;
-  const int64_t ahead = work.prefetch && good ? 1 + items_near / values : rows;
-  for (int64_t r = 0; r < rows; ++r, cells += values) {
-    char* const row = addressed + r * pitch;
-    for (int64_t k = 0; r + ahead < rows && k < values; ++k) {
-      const char* cell = row + ahead * pitch + cells[ahead * values + k] * layout.unit;
-      __builtin_prefetch(cell + layout.at[k], scatter);
-    }
-    if (!good) {
-      apply_present<scatter>(op, work, layout, row, other + r * step, cells);
-    } else if (layout.single) {
-      apply_layout<scatter, true>(op, layout, row, other + r * step, cells);
-    } else {
-      apply_layout<scatter, false>(op, layout, row, other + r * step, cells);
-    }
+void apply_layout(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
+                  char* other, const int64_t* cells, int64_t n, bool good) {
+  if (!good) {
+    apply_present<scatter>(op, work, layout, addressed, other, cells, n);
+  } else if (layout.dense) {
+    apply_layout<scatter, true>(op, layout, addressed, other, cells, n);
+  } else {
+    apply_layout<scatter, false>(op, layout, addressed, other, cells, n);
   }
 }
 
@@ -1510,9 +1510,11 @@ bool run_rows(const Work& work, const Part& part, char* buffer) {
   const Op op(work);
   const Plan& plan = *work.plan;
   const Loop& batch = work.batch[work.batch_count - 1];
-  const RowLayout layout(work);
+  const bool stages = !scatter && work.streams;
+  const int64_t values = work.row_values, all = part.batch.end - part.batch.begin;
+  const RowLayout layout(work, all < work.rows_at_once ? all : work.rows_at_once,
+                         stages ? values * op.width() : batch.other);
   const Resolve resolve_values = select_resolve(plan.index_dtype, work.mode);
-  const int64_t line_bytes = layout.values * line;
   int64_t cells[chunk];
   alignas(line) char staged[scatter ? line : staged_bytes];  // rows that are streamed
   Watch watch(work.stop);
@@ -1522,26 +1524,20 @@ bool run_rows(const Work& work, const Part& part, char* buffer) {
     rows = batch.extent - b % batch.extent;
     if (rows > work.rows_at_once) rows = work.rows_at_once;
     if (rows > part.batch.end - b) rows = part.batch.end - b;
-    if (watch.leave(rows * line_bytes)) return false;
-    const bool good =
-        resolve_values(plan.indices + first.index, work.row_step, rows * layout.values,
-                       plan.axes[0].length, cells, indices_ahead);
+    if (watch.leave(rows * values * line)) return false;
+    const bool good = resolve_values(plan.indices + first.index, work.row_step, rows * values,
+                                     plan.axes[0].length, cells, indices_ahead);
     if (!good && work.mode == Mode::raise) return false;
     char *addressed = plan.addressed + first.addressed, *other = plan.other + first.other;
-    if constexpr (scatter) {
-      const int64_t bytes = rows * batch.addressed;
-      char* const rows_at = work.streams ? buffer : addressed;
-      if (work.copies && !write_bytes(rows_at, work.source + first.addressed, bytes, watch))
-        return false;
-      apply_layouts<true>(op, work, layout, rows_at, other, batch.other, cells, rows, good);
-      if (work.streams) stream(addressed, rows_at, bytes);
-    } else if (work.streams) {
-      const int64_t bytes = layout.values * op.width();
-      apply_layouts<false>(op, work, layout, addressed, staged, bytes, cells, rows, good);
-      stream(other, staged, rows * bytes);
-    } else {
-      apply_layouts<false>(op, work, layout, addressed, other, batch.other, cells, rows, good);
-    }
+    char* const rows_at = scatter && work.streams ? buffer : addressed;
+    char* const others_at = stages ? staged : other;
+    const int64_t bytes = rows * batch.addressed;
+    if (scatter && work.copies &&
+        !write_bytes(rows_at, work.source + first.addressed, bytes, watch))
+      return false;
+    apply_layout<scatter>(op, work, layout, rows_at, others_at, cells, rows * values, good);
+    if (rows_at != addressed) stream(addressed, rows_at, bytes);
+    if (stages) stream(other, staged, rows * values * op.width());
   }
   return true;
 }

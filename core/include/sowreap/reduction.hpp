@@ -130,26 +130,16 @@ struct ThroughFloat {
     return Half::from_float(F<float>{}(a.to_float(), b.to_float()));
   }
 
+#if defined(__F16C__)
   static constexpr std::int64_t longest_block = std::is_same_v<Half, Float16> ? 8 : 32;
   // Of `count` items that follow each other.
   template <std::int64_t count>
+    requires std::is_same_v<Half, Float16>
   static void block(char* result, const char* to, const char* from) {
-#if defined(__F16C__)
-    if constexpr (std::is_same_v<Half, Float16>) {
-      F<EightFloats>{}(EightFloats::of_halves<count>(to), EightFloats::of_halves<count>(from))
-          .template to_halves<count>(result);
-      return;
-    }
-#endif
-#pragma GCC unroll 1
-    for (std::int64_t i = 0; i < count; ++i) {
-      Half a, b;
-      std::memcpy(&a, to + i * 2, sizeof a);
-      std::memcpy(&b, from + i * 2, sizeof b);
-      a = ThroughFloat{}(a, b);
-      std::memcpy(result + i * 2, &a, sizeof a);
-    }
+    F<EightFloats>{}(EightFloats::of_halves<count>(to), EightFloats::of_halves<count>(from))
+        .template to_halves<count>(result);
   }
+#endif
 };
 
 // min and max of half formats choose one of the two, bits and all. Rows compare them as integers,

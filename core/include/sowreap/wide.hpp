@@ -20,6 +20,19 @@ constexpr bool fits_wide(std::int64_t unit, std::int64_t length) {
   return unit >= 0 && unit < limit && length < limit;
 }
 
+#if defined(__AVX512F__)
+// The items at base + at, eight of them, into a contiguous run.
+template <std::int64_t width>
+void gather_eight(char* to, const char* base, __m512i at) {
+  if constexpr (width == 4) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, base, 1));
+  } else {
+    _mm512_storeu_si512(to, _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, base, 1));
+  }
+}
+#endif
+
 // The first items of a run of n whose item i is at base + cells[i] * unit + i * step, into a
 // contiguous run, by eight. Returns how many those are: none where this would not be faster.
 template <std::int64_t width>
@@ -34,16 +47,30 @@ std::int64_t gather_wide([[maybe_unused]] char* to, [[maybe_unused]] const char*
     const __m512i eight = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     __m512i lane = _mm512_mullo_epi64(eight, _mm512_set1_epi64(step));
     for (; done + 8 <= n; done += 8) {
-      const __m512i cell = _mm512_loadu_si512(cells + done);
-      const __m512i at = _mm512_add_epi64(_mm512_mul_epu32(cell, units), lane);
+      const __m512i cell = _mm512_maskz_mul_epu32(0xff, _mm512_loadu_si512(cells + done), units);
+      gather_eight<width>(to + done * width, base, _mm512_add_epi64(cell, lane));
       lane = _mm512_add_epi64(lane, steps);
-      if constexpr (width == 4) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + done * 4),
-                            _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, base, 1));
-      } else {
-        _mm512_storeu_si512(to + done * 8,
-                            _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, base, 1));
-      }
+    }
+  }
+#endif
+  return done;
+}
+
+// The same where item i is at base + cells[i] * unit + at[i].
+template <std::int64_t width>
+std::int64_t gather_wide_at([[maybe_unused]] char* to, [[maybe_unused]] const char* base,
+                            [[maybe_unused]] const std::int64_t* cells,
+                            [[maybe_unused]] std::int64_t unit,
+                            [[maybe_unused]] const std::int64_t* at,
+                            [[maybe_unused]] std::int64_t n) {
+  std::int64_t done = 0;
+#if defined(__AVX512F__)
+  if constexpr (width == 4 || width == 8) {
+    const __m512i units = _mm512_set1_epi64(unit);
+    for (; done + 8 <= n; done += 8) {
+      const __m512i cell = _mm512_maskz_mul_epu32(0xff, _mm512_loadu_si512(cells + done), units);
+      const __m512i lane = _mm512_loadu_si512(at + done);
+      gather_eight<width>(to + done * width, base, _mm512_add_epi64(cell, lane));
     }
   }
 #endif

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,21 +26,17 @@ def axis_of(workload: Workload) -> int:
 
 
 def row_index(workload: Workload, arrays: Arrays) -> Array | None:
-    """The one-dimensional index of which `indices` is an expansion, if it is one."""
+    """The one-dimensional index that a caller has, where `indices` is a view that repeats it."""
     indices = arrays[1]
     if workload.operator == "scatter_nd":
         return indices[:, 0] if indices.ndim == 2 and indices.shape[1] == 1 else None
     if workload.operator != "scatter_elements" or indices.ndim < 2:
         return None
     axis = axis_of(workload) % indices.ndim
-    line = indices[tuple(slice(None) if d == axis else 0 for d in range(indices.ndim))]
-    spread = line.reshape([-1 if d == axis else 1 for d in range(indices.ndim)])
-    full = all(
-        a == b
-        for d, (a, b) in enumerate(zip(indices.shape, arrays[0].shape, strict=True))
-        if d != axis
-    )
-    return line if full and bool((indices == spread).all()) else None
+    others = [d for d in range(indices.ndim) if d != axis]
+    if any(indices.strides[d] or indices.shape[d] != arrays[0].shape[d] for d in others):
+        return None
+    return indices[tuple(slice(None) if d == axis else 0 for d in range(indices.ndim))]
 
 
 # ---- sowreap ----
@@ -52,8 +49,8 @@ def sowreap(workload: Workload, arrays: Arrays, threads: int) -> Call:
     function = getattr(sr, workload.operator)
     if workload.in_place:
         target = arrays[0].copy()
-        return lambda: function(target, *arrays[1:], **workload.options, out=target)
-    return lambda: function(*arrays, **workload.options)
+        return partial(function, target, *arrays[1:], **workload.options, out=target)
+    return partial(function, *arrays, **workload.options)
 
 
 # ---- NumPy ----
@@ -81,9 +78,10 @@ def numpy(workload: Workload, arrays: Arrays, threads: int) -> Call | None:
     target = data.copy()
     fresh: Callable[[], Array] = (lambda: target) if workload.in_place else data.copy
     if operator == "tensor_scatter":
-        position = int(arrays[2][0])
+        positions = arrays[2]
 
         def write() -> Any:
+            position = int(positions[0])
             target[:, :, position : position + indices.shape[2]] = indices
             return target
 
@@ -125,8 +123,8 @@ def _tensor(array: Array) -> Any:
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
     if 0 in array.strides and array.size:
-        # torch.from_numpy keeps a stride of 0.
-        return torch.from_numpy(array[:, :1]).expand(array.shape)
+        once = array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+        return torch.from_numpy(once.copy()).expand(array.shape)
     return torch.from_numpy(array)
 
 
