@@ -1458,24 +1458,25 @@ struct RowLayout {
   }
 };
 
-// The first n values, all of which have a cell.
+// The first n values, all of which have a cell. Cells become bytes before they are used, in a loop
+// of vectors.
 template <bool scatter, bool dense, class Op>
 void apply_layout(const Op& op, const RowLayout& layout, char* addressed, char* other,
-                  const int64_t* cells, int64_t n) {
+                  int64_t* __restrict cells, int64_t n) {
   const int64_t unit = layout.unit, ahead = layout.ahead;  // which no store can change
   const int64_t *const at = layout.at, *const to = layout.to;
-  const auto place = [=](int64_t j) { return addressed + cells[j] * unit + at[j]; };
-  const auto use = [=](int64_t j) {
-    apply<scatter>(op, place(j), other + (dense ? j * op.width() : to[j]));
-  };
   int64_t j = 0;
-  for (; ahead > 0 && j + ahead < n; ++j) {
-    __builtin_prefetch(place(j + ahead), scatter);
-    use(j);
-  }
   if constexpr (!scatter && dense && !std::is_same_v<Op, MoveBytes>) {
     if (layout.wide && ahead == 0)
       j = gather_wide_at<Op::width()>(other, addressed, cells, unit, at, n);
+  }
+  for (int64_t i = j; i < n; ++i) cells[i] = cells[i] * unit + at[i];
+  const auto use = [=](int64_t i) {
+    apply<scatter>(op, addressed + cells[i], other + (dense ? i * op.width() : to[i]));
+  };
+  for (; ahead > 0 && j + ahead < n; ++j) {
+    __builtin_prefetch(addressed + cells[j + ahead], scatter);
+    use(j);
   }
   for (; j < n; ++j) use(j);
 }
@@ -1495,7 +1496,7 @@ void apply_present(const Op& op, const Work& work, const RowLayout& layout, char
 
 template <bool scatter, class Op>
 void apply_layout(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
-                  char* other, const int64_t* cells, int64_t n, bool good) {
+                  char* other, int64_t* cells, int64_t n, bool good) {
   if (!good) {
     apply_present<scatter>(op, work, layout, addressed, other, cells, n);
   } else if (layout.dense) {
