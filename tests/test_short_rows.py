@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import sowreap as sr
+from cases import assert_same, random_values, reductions_of
 from sowreap import _core, _reference
 
 ROWS = 300
@@ -126,6 +127,68 @@ def test_modes(shape, picks):
     counted = sr.scatter_elements(data, indices, updates, 1, "mean", mode="drop")
     want = _reference.scatter_elements(data, indices, updates, 1, "mean", mode="drop")
     np.testing.assert_array_equal(counted, want)
+
+
+@pytest.mark.parametrize("shape", [(ROWS, 8), (ROWS, 200)])  # rows near each other, and apart
+@pytest.mark.parametrize(
+    "dtype", ["int8", "bfloat16", "float32", "float64", "complex128", "clongdouble", "uint4", "V12"]
+)
+def test_absent_cells(dtype, shape):
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    rng = np.random.default_rng(3)
+    indices = rng.integers(-shape[1] - 3, shape[1] + 3, (ROWS, 5))
+    if dtype == "V12":
+        raw = rng.integers(1, 99, (*shape, 12), np.uint8)
+        data, updates = raw.view(kind)[..., 0], raw[:, :5].copy().view(kind)[..., 0]
+        fill = np.zeros((), kind)[()]
+    else:
+        data, updates = (random_values(rng, kind, (ROWS, n)) for n in (shape[1], 5))
+        fill = 3
+    want = _reference.gather_elements(data, indices, 1, mode="fill", fill_value=fill)
+    for _, other in layouts(data):
+        assert_same(sr.gather_elements(other, indices, 1, mode="fill", fill_value=fill), want)
+    for _, out in list(layouts(np.zeros_like(want))):
+        sr.gather_elements(data, indices, 1, mode="fill", fill_value=fill, out=out)
+        assert_same(out, want)
+    for reduction in reductions_of(kind):
+        want = _reference.scatter_elements(data, indices, updates, 1, reduction, mode="drop")
+        for _, other in layouts(updates):
+            assert_same(sr.scatter_elements(data, indices, other, 1, reduction, mode="drop"), want)
+        for _, out in list(layouts(data.copy())):
+            sr.scatter_elements(out, indices, updates, 1, reduction, mode="drop", out=out)
+            assert_same(out, want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "picks"), [((ROWS, 8), 5), ((ROWS, 40), 10), ((ROWS, 40), 9), ((ROWS, 4, 3), 3)]
+)
+@pytest.mark.parametrize("dtype", [np.int16, np.float32, np.complex64])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_counted_updates(shape, picks, dtype, include_self):
+    data, indices, updates = arrays(shape, picks, dtype)
+    indices[::7] *= 2  # some are absent
+    options = {"include_self": include_self, "mode": "drop"}
+    for reduction in ("mean", "add"):
+        want = _reference.scatter_elements(data, indices, updates, 1, reduction, **options)
+        for _, other in layouts(updates):
+            got = sr.scatter_elements(data, indices, other, 1, reduction, **options)
+            assert_same(got, want)
+        for _, out in list(layouts(data.copy())):
+            sr.scatter_elements(out, indices, updates, 1, reduction, **options, out=out)
+            assert_same(out, want)
+
+
+def test_counted_updates_by_threads():
+    data, indices, updates = arrays((60_000, 8), 5)
+    want = None
+    for threads in (1, 2, 3):
+        sr.set_num_threads(threads)
+        got = sr.scatter_elements(data, indices, updates, 1, "mean")
+        want = got if want is None else want
+        assert_same(got, want)
+    some = slice(0, None, 997)
+    loop = _reference.scatter_elements(data[some], indices[some], updates[some], 1, "mean")
+    assert_same(want[some], loop)
 
 
 @pytest.mark.parametrize("row", [0, 150, ROWS - 1])

@@ -78,6 +78,14 @@ bool can_count_columns(const Plan& plan) {
   return picks <= most_counted && picks >= plan.axes[0].length / 4;
 }
 
+// Whether many lanes of few picks each are better taken for columns, wherever their items lie: the
+// tally of a batch is begun and ended for each.
+bool counts_short_rows(const Work& work, const Loop& inner) {
+  const Plan& plan = *work.plan;
+  return work.counted && plan.pick_count == 1 && plan.axis_count == 1 &&
+         plan.pick_total() <= most_row_values && inner.extent >= least_short_rows;
+}
+
 // Whether the values of indices of one batch are few and lie behind those of the batch before, so
 // that many batches are done together.
 bool has_short_rows(const Work& work) {
@@ -124,9 +132,9 @@ void choose_form(Work& work) {
   work.run = {1, 0, 0, 0};
   if (lanes > 0) {
     const Loop& inner = plan.lanes[lanes - 1];
-    const bool closer = plan.pick_total() == 1 ||
-                        magnitude(inner.addressed) + magnitude(inner.other) < pick_distance(plan);
     const bool own = inner.index != 0;
+    const bool closer = plan.pick_total() == 1 || (own && counts_short_rows(work, inner)) ||
+                        magnitude(inner.addressed) + magnitude(inner.other) < pick_distance(plan);
     const bool columns =
         plan.pick_count == 1 && plan.axis_count == 1 && (!work.counted || can_count_columns(plan));
     if (closer && (!own || columns)) {

@@ -31,6 +31,8 @@ constexpr int64_t most_lines = 16;         // of one row; from there on the proc
 constexpr int64_t staged_bytes = 16 * chunk;  // of a result that is streamed from the cache
 constexpr int64_t staged_row = 2048;          // bytes; longer rows are streamed from where they are
 
+constexpr int64_t stand_ins = 4;  // for cells that are absent
+
 constexpr int64_t piece_bytes = 4 << 20;  // written without a look whether the call is to be left
 
 // ---- what is done with one item, and with a run of items ----
@@ -208,7 +210,9 @@ bool fold_wide([[maybe_unused]] const char* values, [[maybe_unused]] int64_t ste
     const auto bits = static_cast<std::uint64_t>(load<I>(values + i * step));
     const std::uint64_t beyond = is_signed ? (bits + most) >> 51 : bits >> 50;
     far |= beyond;
-    const auto value = static_cast<double>(static_cast<int64_t>(beyond == 0 ? bits : 0));
+    // A mask of bits: a choice here would be a branch, and the loop one of single items.
+    const std::int64_t near = static_cast<int64_t>(beyond - 1) >> 63;
+    const auto value = static_cast<double>(static_cast<int64_t>(bits) & near);
     const double quotient = (value * inverse + rounds) - rounds;
     const auto rest = static_cast<int64_t>(value - quotient * size);
     cells[i] = rest + (length & rest >> 63);
@@ -1166,7 +1170,7 @@ void apply_present(const Op& op, const Block& block, char* other, const int64_t*
   const int64_t width = block.width, unit = block.unit;
   char *const base = block.base, *const absent = block.absent;
   // Writes to stand-ins take turns, so that none waits for the one before.
-  const int64_t turns = scatter && op.width() <= line / 4 ? 4 : 1;
+  const int64_t turns = scatter && op.width() <= line / stand_ins ? stand_ins : 1;
   std::uintptr_t at[chunk];
   const auto place = [&](int64_t step) {
     const auto from = reinterpret_cast<std::uintptr_t>(base);
@@ -1458,32 +1462,82 @@ struct RowLayout {
   }
 };
 
-// The first n values, all of which have a cell. Cells become bytes before they are used, in a loop
-// of vectors.
-template <bool scatter, bool dense, class Op>
-void apply_layout(const Op& op, const RowLayout& layout, char* addressed, char* other,
-                  int64_t* __restrict cells, int64_t n) {
-  const int64_t unit = layout.unit, ahead = layout.ahead;  // which no store can change
-  const int64_t *const at = layout.at, *const to = layout.to;
-  int64_t j = 0;
-  if constexpr (!scatter && dense && !std::is_same_v<Op, MoveBytes>) {
-    if (layout.wide && ahead == 0)
-      j = gather_wide_at<Op::width()>(other, addressed, cells, unit, at, n);
+// Values of n to addresses, in a loop of vectors, before any of them is used.
+void place(const RowLayout& layout, const char* addressed, int64_t* __restrict cells, int64_t begin,
+           int64_t n) {
+  const auto base = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(addressed));
+  const int64_t unit = layout.unit;
+  for (int64_t j = begin; j < n; ++j) cells[j] = base + cells[j] * unit + layout.at[j];
+}
+
+// The same where some have no cell: those take turns between `stand_ins` of `width` bytes, so that
+// none waits for the update before.
+void place_or_drop(const RowLayout& layout, const char* addressed, const char* spare, int64_t width,
+                   int64_t* __restrict cells, int64_t n) {
+  const auto base = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(addressed));
+  const auto nowhere_at = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(spare));
+  const int64_t unit = layout.unit;
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t gone = cells[j] >> 63, at = base + cells[j] * unit + layout.at[j];
+    const int64_t instead = nowhere_at + (j & (stand_ins - 1)) * width;
+    cells[j] = at ^ ((at ^ instead) & gone);
   }
-  for (int64_t i = j; i < n; ++i) cells[i] = cells[i] * unit + at[i];
-  const auto use = [=](int64_t i) {
-    apply<scatter>(op, addressed + cells[i], other + (dense ? i * op.width() : to[i]));
+}
+
+// The values [begin, n), whose addresses are known.
+template <bool scatter, bool dense, class Op>
+void apply_placed(const Op& op, const RowLayout& layout, char* other, const int64_t* addresses,
+                  int64_t begin, int64_t n) {
+  const int64_t ahead = layout.ahead;  // which no store can change
+  const int64_t* const to = layout.to;
+  const auto address = [=](int64_t j) {
+    return reinterpret_cast<char*>(static_cast<std::uintptr_t>(addresses[j]));
   };
+  const auto use = [=](int64_t j) {
+    apply<scatter>(op, address(j), other + (dense ? j * op.width() : to[j]));
+  };
+  int64_t j = begin;
   for (; ahead > 0 && j + ahead < n; ++j) {
-    __builtin_prefetch(addressed + cells[j + ahead], scatter);
+    __builtin_prefetch(address(j + ahead), scatter);
     use(j);
   }
   for (; j < n; ++j) use(j);
 }
 
-template <bool scatter, class Op>
-void apply_present(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
-                   char* other, const int64_t* cells, int64_t n) {
+// The first n values, all of which have a cell.
+template <bool scatter, bool dense, class Op>
+void apply_present(const Op& op, const RowLayout& layout, char* addressed, char* other,
+                   int64_t* cells, int64_t n) {
+  int64_t done = 0;
+  if constexpr (!scatter && dense && !std::is_same_v<Op, MoveBytes>) {
+    if (layout.wide && layout.ahead == 0)
+      done = gather_wide_at<Op::width()>(other, addressed, cells, layout.unit, layout.at, n);
+  }
+  place(layout, addressed, cells, done, n);
+  apply_placed<scatter, dense>(op, layout, other, cells, done, n);
+}
+
+// The first n values, some of which have no cell. Which do is not for a branch to guess, but where
+// items are of any size.
+template <bool scatter, bool dense, class Op>
+void apply_some(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
+                char* other, int64_t* cells, int64_t n) {
+  if constexpr (scatter && !std::is_same_v<Op, MoveBytes>) {
+    alignas(line) char spare[stand_ins * Op::width()] = {};
+    place_or_drop(layout, addressed, spare, Op::width(), cells, n);
+    return apply_placed<true, dense>(op, layout, other, cells, 0, n);
+  }
+  if constexpr (!scatter && dense && is_register<Op>) {
+    if (work.plan->axes[0].length > 0) {  // those without a cell borrow the first one
+      int64_t absent[chunk];
+      for (int64_t j = 0; j < n; ++j) {
+        absent[j] = cells[j] >> 63;
+        cells[j] &= ~absent[j];
+      }
+      apply_present<false, true>(op, layout, addressed, other, cells, n);
+      return blend<Op::width()>(other, absent, work.fill, n);
+    }
+  }
   for (int64_t j = 0; j < n; ++j) {
     char* const to = other + layout.to[j];
     if (cells[j] >= 0) {
@@ -1494,15 +1548,13 @@ void apply_present(const Op& op, const Work& work, const RowLayout& layout, char
   }
 }
 
-template <bool scatter, class Op>
-void apply_layout(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
+template <bool scatter, bool dense, class Op>
+void apply_values(const Op& op, const Work& work, const RowLayout& layout, char* addressed,
                   char* other, int64_t* cells, int64_t n, bool good) {
-  if (!good) {
-    apply_present<scatter>(op, work, layout, addressed, other, cells, n);
-  } else if (layout.dense) {
-    apply_layout<scatter, true>(op, layout, addressed, other, cells, n);
+  if (good) {
+    apply_present<scatter, dense>(op, layout, addressed, other, cells, n);
   } else {
-    apply_layout<scatter, false>(op, layout, addressed, other, cells, n);
+    apply_some<scatter, dense>(op, work, layout, addressed, other, cells, n);
   }
 }
 
@@ -1536,7 +1588,9 @@ bool run_rows(const Work& work, const Part& part, char* buffer) {
     if (scatter && work.copies &&
         !write_bytes(rows_at, work.source + first.addressed, bytes, watch))
       return false;
-    apply_layout<scatter>(op, work, layout, rows_at, others_at, cells, rows * values, good);
+    const auto apply_all =
+        layout.dense ? apply_values<scatter, true, Op> : apply_values<scatter, false, Op>;
+    apply_all(op, work, layout, rows_at, others_at, cells, rows * values, good);
     if (rows_at != addressed) stream(addressed, rows_at, bytes);
     if (stages) stream(other, staged, rows * values * op.width());
   }
