@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -44,9 +45,51 @@ void stay_awake(const Met& met) {
   }
 }
 
-// One call at a time has the workers; others run on their own thread meanwhile. Workers take parts
-// by a counter, so that an uneven part holds up nobody. A call waits for those that have begun: a
-// worker that wakes when all parts are taken has come too late, and is not waited for.
+// The parts of a call. Each worker has a share of its own to begin with, those that follow each
+// other, so that in a loop of calls on the same arrays it meets what is in its cache, and no two
+// are at neighbouring parts. Then it takes what is left of other shares, so that an uneven part
+// holds up nobody.
+class Parts {
+ public:
+  // For as many workers; may throw. Like `deal` before any of them takes a part.
+  void make_room(int workers) {
+    if (workers <= room_) return;
+    shares_ = std::make_unique<Share[]>(static_cast<std::size_t>(workers));
+    room_ = workers;
+  }
+
+  void deal(std::int64_t parts, int workers) {
+    workers_ = workers;
+    for (int w = 0; w < workers; ++w) {
+      Share& share = shares_[static_cast<std::size_t>(w)];
+      share.next.store(parts * w / workers, std::memory_order_relaxed);
+      share.end = parts * (w + 1) / workers;
+    }
+  }
+
+  void take(Task task, void* context, int worker) {
+    for (int w = 0; w < workers_; ++w) {
+      Share& share = shares_[static_cast<std::size_t>((worker + w) % workers_)];
+      for (;;) {
+        const std::int64_t part = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (part >= share.end) break;
+        task(context, part, worker);
+      }
+    }
+  }
+
+ private:
+  struct alignas(128) Share {  // two cache lines, which processors fetch together
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+  std::unique_ptr<Share[]> shares_;
+  int room_ = 0, workers_ = 0;
+};
+
+// One call at a time has the workers; others run on their own thread meanwhile. A call waits for
+// those that have begun: a worker that wakes when all parts are taken has come too late, and is not
+// waited for.
 class Pool {
  public:
   // False when another call has the workers.
@@ -55,19 +98,19 @@ class Pool {
     {
       std::lock_guard<std::mutex> lock(state_);
       if (taken_) return false;
+      parts_.make_room(threads);
       taken_ = true;
       whole_ = stop == nullptr;
       while (started_ < threads - 1 && start_worker()) {
       }
       task_ = task;
       context_ = context;
-      parts_ = parts;
-      next_.store(0, std::memory_order_relaxed);
       wanted_ = started_ < threads - 1 ? started_ : threads - 1;
+      parts_.deal(parts, wanted_ + 1);
       ++round_;
     }
     wake_.notify_all();
-    take_parts(task, context, parts, 0);
+    parts_.take(task, context, 0);
     if (stop != nullptr) {
       look_while_busy(*stop);
     } else {
@@ -124,14 +167,6 @@ class Pool {
     return true;
   }
 
-  void take_parts(Task task, void* context, std::int64_t parts, int worker) {
-    for (;;) {
-      const std::int64_t part = next_.fetch_add(1, std::memory_order_relaxed);
-      if (part >= parts) return;
-      task(context, part, worker);
-    }
-  }
-
   void work(int number, std::uint64_t seen) {
     std::unique_lock<std::mutex> lock(state_);
     for (;;) {
@@ -141,9 +176,8 @@ class Pool {
       ++busy_;
       const Task task = task_;
       void* context = context_;
-      const std::int64_t parts = parts_;
       lock.unlock();
-      take_parts(task, context, parts, number);
+      parts_.take(task, context, number);
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
       if (!has_processors()) continue;
@@ -157,10 +191,9 @@ class Pool {
   std::mutex state_;                    // guards what follows; what is atomic is read without it
   bool taken_ = false, whole_ = false;  // a call has the workers; one that cannot be left
   std::condition_variable wake_, done_, free_;
-  std::atomic<std::int64_t> next_{0};
+  Parts parts_;  // dealt by the call that has the workers, while none of them has begun
   Task task_ = nullptr;
   void* context_ = nullptr;
-  std::int64_t parts_ = 0;
   std::atomic<std::uint64_t> round_{0};
   int started_ = 0, wanted_ = 0;  // workers; those that a call would have, none when it ends
   std::atomic<int> busy_{0};      // those that have begun
@@ -217,8 +250,7 @@ void leave(void*) {}
 #endif
 
 struct Shared {
-  std::atomic<std::int64_t> next;
-  std::int64_t parts;
+  Parts parts;
   Task task;
   void* context;
 };
@@ -228,16 +260,15 @@ struct Shared {
 [[gnu::no_sanitize_thread]] void take_shared(void* self, std::size_t worker) {
   enter(self);
   Shared& shared = *static_cast<Shared*>(self);
-  for (;;) {
-    const std::int64_t part = shared.next.fetch_add(1, std::memory_order_relaxed);
-    if (part >= shared.parts) return leave(self);
-    shared.task(shared.context, part, static_cast<int>(worker));
-  }
+  shared.parts.take(shared.task, shared.context, static_cast<int>(worker));
+  leave(self);
 }
 
-// Workers of an executor take parts by a counter too, so it need not run them at the same time.
+// Workers of an executor take what is left too, so it need not run them at the same time.
 void run_on_executor(std::int64_t parts, int threads, Task task, void* context) {
-  Shared shared{0, parts, task, context};
+  Shared shared{{}, task, context};
+  shared.parts.make_room(threads);
+  shared.parts.deal(parts, threads);
   leave(&shared);
   executor->run(executor->self, threads, take_shared, &shared);
   enter(&shared);
