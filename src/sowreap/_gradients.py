@@ -86,7 +86,7 @@ def gather_nd(lib: Library, grad: Any, shape: Any, indices: Any, batch_dims: int
     return lib.scatter_nd(zeros, tuples, grad, "add", True, _WRITE_MODE.get(mode, mode))
 
 
-@dataclass
+@dataclass(slots=True)
 class Scatter:
     """A scatter that was, with what its reduction makes worth keeping."""
 

@@ -48,7 +48,7 @@ class _Torch(_gradients.Library):
 
     def may_hold(self, marks: Tensor) -> bool:
         # Only a plain tensor has values to look at.
-        if type(marks) is not Tensor or _is_transformed() or torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or type(marks) is not Tensor or _is_transformed():
             return True
         return bool(marks.any())
 
@@ -244,25 +244,26 @@ def _operator(name: str, arguments: tuple[Any, ...]) -> Tensor:
     return result
 
 
+_CORE = {name: getattr(_core, name) for name in _RECORDED}
+
+
 def _compute(name: str, arguments: tuple[Any, ...]) -> Tensor:
     """The function of the core, which refuses the marks of autograd."""
-    plain = [a.detach() if isinstance(a, Tensor) and a.requires_grad else a for a in arguments]
-    result: Tensor = getattr(_core, name)(*plain, None)
+    if torch._C._any_requires_grad(*arguments):
+        arguments = tuple(a.detach() if isinstance(a, Tensor) else a for a in arguments)
+    result: Tensor = _CORE[name](*arguments, None)
     return result
 
 
 def _is_transformed() -> bool:
-    if torch.compiler.is_compiling():  # which traces operators, and has a vmap of its own for them
-        return False
     is_forward: bool = forward_ad._current_level >= 0
     return is_forward or torch._C._are_functorch_transforms_active()
 
 
 def _is_seen() -> bool:
-    """Whether somebody looks at operators: what traces, a mode, a profiler."""
+    """Whether somebody looks at operators: a mode, a trace, a profiler."""
     return (
-        torch.compiler.is_compiling()
-        or torch._C._len_torch_dispatch_stack() > 0
+        torch._C._len_torch_dispatch_stack() > 0
         or torch._C._is_torch_function_mode_enabled()
         or torch._C._get_tracing_state() is not None
         or torch._C._autograd._profiler_enabled()
@@ -291,6 +292,8 @@ def _are_plain(arguments: tuple[Any, ...]) -> bool:
 
 def call(name: str, *arguments: Any) -> Tensor:
     """An operator by name, with all its arguments by position."""
+    if torch.compiler.is_compiling():  # which traces operators, and has a vmap of its own for them
+        return _operator(name, arguments)
     if _is_transformed():
         result: Tensor = FUNCTIONS[name].apply(*arguments)
         return result
