@@ -39,12 +39,15 @@ random, whole cache lines. It means nothing, and `cache` stands there, where dat
 from memory. A cell is empty where an engine has no such operator, or was left out of a run: NumPy
 of families of which a call takes a second, and JAX on one thread, since it takes all processors.
 
-Where sowreap is not ahead: ids of rows that are stored once for each item must all be read, twice
-the bytes of float32 updates, while PyTorch and JAX are given one id a row; the limit says how near
-to the memory that is. Plain slicing in NumPy writes one row of a cache with fewer steps than any
-function. PyTorch rounds bfloat16 once at the end of a sum, sowreap as the standard has it, after
-each update. Threads of other libraries wait in a loop for the next call, sowreap's for 50
-microseconds, so that a call of a tenth of a millisecond may do without the second one.
+Where all items of a row have one index, as those of a graph network do, a workload comes twice, and
+each time every engine is given the same. "stored" has the index once for each item, as exporters
+write it: twice the bytes of float32 updates. "stride 0" has it once for each row, and is the call
+that one makes who holds it so: `index_add` or `scatter_reduce` of an expanded view in PyTorch,
+`.at[rows]` in JAX, a vector in NumPy, and a view of stride 0 (or `index_add`) in sowreap.
+onnxruntime has no such form, and reads them stored.
+
+Where sowreap is not ahead: PyTorch rounds bfloat16 once at the end of a sum, sowreap as the
+standard has it, after each update.
 """
 
 

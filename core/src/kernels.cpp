@@ -31,7 +31,7 @@ constexpr int64_t most_lines = 16;         // of one row; from there on the proc
 constexpr int64_t staged_bytes = 16 * chunk;  // of a result that is streamed from the cache
 constexpr int64_t staged_row = 2048;          // bytes; longer rows are streamed from where they are
 
-constexpr int64_t stand_ins = 4;  // for cells that are absent
+constexpr int64_t stand_ins = 4;  // a power of two: for cells that are absent
 
 constexpr int64_t piece_bytes = 4 << 20;  // written without a look whether the call is to be left
 
@@ -1451,18 +1451,21 @@ struct RowLayout {
     ahead = work.prefetch ? items_near + work.row_values : 0;
     wide = fits_wide(unit, plan.axes[0].length);
     int64_t j = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t k = 0; k < work.row_values; ++k, ++j) {
-        const int64_t column = k % work.run.extent, row = k / work.run.extent;
-        at[j] = r * batch.addressed + column * work.run.addressed;
-        to[j] = r * other_pitch + row * pick.other + column * work.run.other;
-        dense &= to[j] == j * plan.item;
+    const auto add = [&](int64_t row, int64_t p, int64_t column) {
+      at[j] = row * batch.addressed + column * work.run.addressed;
+      to[j] = row * other_pitch + p * pick.other + column * work.run.other;
+      dense &= to[j] == j * plan.item;
+      ++j;
+    };
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t p = 0; p < pick.extent; ++p) {
+        for (int64_t column = 0; column < work.run.extent; ++column) add(row, p, column);
       }
     }
   }
 };
 
-// Values of n to addresses, in a loop of vectors, before any of them is used.
+// The values [begin, n) to addresses, in a loop of vectors, before any of them is used.
 void place(const RowLayout& layout, const char* addressed, int64_t* __restrict cells, int64_t begin,
            int64_t n) {
   const auto base = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(addressed));
@@ -1470,16 +1473,16 @@ void place(const RowLayout& layout, const char* addressed, int64_t* __restrict c
   for (int64_t j = begin; j < n; ++j) cells[j] = base + cells[j] * unit + layout.at[j];
 }
 
-// The same where some have no cell: those take turns between `stand_ins` of `width` bytes, so that
-// none waits for the update before.
+// The same from 0 on where some have no cell: those take turns between `stand_ins` of `width` bytes
+// at `spare`, so that none waits for the update before.
 void place_or_drop(const RowLayout& layout, const char* addressed, const char* spare, int64_t width,
                    int64_t* __restrict cells, int64_t n) {
   const auto base = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(addressed));
-  const auto nowhere_at = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(spare));
+  const auto spare_at = static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(spare));
   const int64_t unit = layout.unit;
   for (int64_t j = 0; j < n; ++j) {
     const int64_t gone = cells[j] >> 63, at = base + cells[j] * unit + layout.at[j];
-    const int64_t instead = nowhere_at + (j & (stand_ins - 1)) * width;
+    const int64_t instead = spare_at + (j & (stand_ins - 1)) * width;
     cells[j] = at ^ ((at ^ instead) & gone);
   }
 }
