@@ -47,7 +47,9 @@ that one makes who holds it so: `index_add` or `scatter_reduce` of an expanded v
 onnxruntime has no such form, and reads them stored.
 
 Where sowreap is not ahead: PyTorch rounds bfloat16 once at the end of a sum, sowreap as the
-standard has it, after each update.
+standard has it, after each update. Single items at random places of 16 MB or more wait for cache
+lines in every engine; on one thread NumPy, which reads each index as it needs it, waits a tenth
+less.
 """
 
 

@@ -211,7 +211,7 @@ bool fold_wide([[maybe_unused]] const char* values, [[maybe_unused]] int64_t ste
     const std::uint64_t beyond = is_signed ? (bits + most) >> 51 : bits >> 50;
     far |= beyond;
     // A mask of bits: a choice here would be a branch, and the loop one of single items.
-    const std::int64_t near = static_cast<int64_t>(beyond - 1) >> 63;
+    const int64_t near = static_cast<int64_t>(beyond - 1) >> 63;
     const auto value = static_cast<double>(static_cast<int64_t>(bits) & near);
     const double quotient = (value * inverse + rounds) - rounds;
     const auto rest = static_cast<int64_t>(value - quotient * size);
@@ -402,8 +402,9 @@ bool take_constant(Dtype dtype, const char* rows, int64_t pitch, int64_t count, 
 
 // What the index tuples of a chunk name.
 struct Picked {
-  // Cells, counted in steps of the axis for tuples of one component, in bytes for another number.
-  int64_t cells[chunk];
+  // Cells, counted in steps of the axis for tuples of one component, in bytes for another number;
+  // behind them those that the next chunk begins with, where they are asked for meanwhile.
+  int64_t cells[chunk + items_ahead];
   // Where updates are counted and tuples have another number of components than one: the cells in
   // row-major order of the axes. Where picks have borrowed a cell: all bits of those that have.
   int64_t numbers[chunk];
@@ -631,8 +632,8 @@ void stream_chunk(const Op& op, const Chunk& c, const Loop& run, int64_t n, bool
   for (int64_t i = 0; i < c.count; i += at_once) {
     some.cells = c.cells + i;
     some.count = c.count - i < at_once ? c.count - i : at_once;
-    some.beyond = c.count - i - some.count;
-    some.fetched = i > 0;
+    some.beyond = c.count + c.beyond - i - some.count;
+    some.fetched = c.fetched || i > 0;
     apply_chunk<false>(op, some, run, n, prefetch);
     stream(c.other + i * bytes, staged, some.count * bytes);
   }
@@ -708,6 +709,7 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
   const bool renumber = work.counted && plan.axis_count != 1;
   bool borrowable = part.run.end - part.run.begin == 1 && !work.owners;
   for (int a = 0; a < plan.axis_count; ++a) borrowable &= plan.axes[a].length > 0;
+  const bool looks_beyond = work.prefetch && plan.axis_count == 1 && !work.counted;
   Chunk c{};
   c.addressed = row != nullptr ? row : plan.addressed + batch.addressed;
   c.unit = plan.axis_count == 1 ? plan.axes[0].stride : 1;
@@ -735,9 +737,19 @@ bool for_each_chunk(const Work& work, const Part& part, const Walk& batch, Picke
     const bool some = work.owners || (!good && !borrows);
     c.listed = some ? picked.listed : nullptr;
     c.count = some ? keep_owned(part.owned, picked.cells, picked.listed, count) : count;
+    c.beyond = 0;
+    if (looks_beyond && !some) {
+      const int64_t row = pick.extent - at, left = part.picks.end - done;
+      const int64_t rest = (row < left ? row : left) - count;
+      c.beyond = rest < items_ahead ? rest : items_ahead;
+      // Whether they are good is seen when it is their turn.
+      resolve_values(indices + count * pick.index, pick.index, c.beyond, plan.axes[0].length,
+                     picked.cells + count, indices_ahead);
+    }
     for (int64_t i = 0; some && renumber && i < c.count; ++i)
       picked.numbers[i] = picked.numbers[picked.listed[i]];
     use(c, outer.other + at * pick.other);
+    c.fetched = c.beyond > 0;
     done += count;
     at += count;
     if (at == pick.extent) {
